@@ -1,0 +1,52 @@
+// The public facts of stations and channels: what an operator sets, and what every role may know.
+import type { ChannelContext, Fallback } from './event.ts'
+
+/** How much of a channel's history players may read (rule 27). */
+export type HistoryOption = 'recent' | 'public' | 'off'
+
+export type Station = {
+  key: string
+  /** Display name. */
+  name: string
+  /** IANA name, or null for UTC. */
+  timezone: string | null
+}
+
+export type Channel = {
+  key: string
+  /** The stationkey. */
+  station: string
+  name: string
+  /** IANA name, or null for the station's. */
+  timezone: string | null
+  /** Default cover: an http(s) address, or empty. */
+  cover: string
+  /** 0 to 600 (rule 15). */
+  holdSeconds: number
+  fallback: Fallback | null
+  announceNext: boolean
+  history: HistoryOption
+}
+
+export const defaultHoldSeconds = 30
+export const maxHoldSeconds = 600
+
+/** The zone in which a channel's times are written and its zone-less times are read (rules 2 and 7). */
+export function zoneOf(channel: Channel, station: Station): string {
+  return channel.timezone ?? station.timezone ?? 'UTC'
+}
+
+/** The context that an event of this channel carries. */
+export function contextOf(channel: Channel, station: Station, revision: number): ChannelContext {
+  return {
+    revision,
+    stationkey: station.key,
+    station: station.name || station.key,
+    channel: channel.name || channel.key,
+    timezone: zoneOf(channel, station),
+    cover: channel.cover,
+    holdSeconds: channel.holdSeconds,
+    fallback: channel.fallback,
+    announceNext: channel.announceNext,
+  }
+}

@@ -1,0 +1,54 @@
+// Every metric of the program in one table, so that names, help and labels stay consistent.
+// Label values never hold a token; channelkeys are no labels (there may be a hundred thousand).
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** The metrics of one process, on a registry of their own. */
+export function createMetrics() {
+  const registry = new Registry()
+  const registers = [registry]
+  const counter = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Counter<L>({ name: `nownext_${name}`, help, labelNames, registers })
+  const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({ name: `nownext_${name}`, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name: `nownext_${name}`, help, buckets, registers })
+  return {
+    registry,
+    intakePushes: counter('intake_pushes_total', 'Pushes by status of the answer', ['status']),
+    intakeAppend: histogram(
+      'intake_append_seconds',
+      "Time from receipt to the log's ack",
+      [0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1, 4, 9],
+    ),
+    intakeAppendRetries: counter(
+      'intake_append_retries_total',
+      'Appends sent again under the same message id',
+    ),
+    intakeWaiting: gauge('intake_waiting_pushes', 'Pushes that wait for their append'),
+    intakeRejected: counter('intake_rejected_total', 'Requests refused at a limit', ['limit']),
+    projectorActive: gauge('projector_active', '1 while this projector folds, 0 while it stands by'),
+    projectorEvents: counter('projector_events_total', 'Events folded, by kind', ['kind']),
+    projectorValues: counter('projector_values_total', 'Values written to the bucket channel'),
+    projectorSkipped: counter('projector_skipped_total', 'Events that were not folded', ['reason']),
+    projectorReloads: counter(
+      'projector_reloads_total',
+      'States dropped and read again after a refused or lost append',
+    ),
+    projectorLag: gauge('projector_lag_events', 'Events in the log that are not folded yet'),
+    edgeSockets: gauge('edge_sockets', 'Open WebSockets'),
+    edgeChannels: gauge('edge_channels', 'Channels whose state this edge holds'),
+    edgeChanges: counter('edge_changes_total', 'Changes received from the log'),
+    edgeDeliveries: counter('edge_deliveries_total', 'Records sent to sockets, counted once per subscriber'),
+    edgePolls: counter('edge_polls_total', 'Polls by status', ['status']),
+    edgeClosed: counter('edge_closed_total', 'Sockets closed by this edge', ['reason']),
+    edgeRejected: counter('edge_rejected_total', 'Requests refused at a limit', ['limit']),
+    edgeSkipped: counter(
+      'edge_skipped_values_total',
+      'Values of an unknown version or that could not be read',
+    ),
+    logConnected: gauge('log_connected', '1 while connected to NATS'),
+    logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
+  }
+}

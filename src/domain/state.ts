@@ -22,8 +22,6 @@ export type Play = {
 export type PendingNext = Play & {
   /** When it is dropped, fixed on arrival. Unix milliseconds. */
   endMs: number
-  /** false while `announceNext` keeps it from being delivered. */
-  announced: boolean
 }
 
 /** A `now` that waits for its start (rule 15). */
@@ -39,8 +37,8 @@ export type RecentPlay = {
   text: string
   /** Given id, or empty. */
   id: string
-  /** Explicit start in unix milliseconds, or null. */
-  explicitMs: number | null
+  /** The pushed time in unix milliseconds, or null. */
+  pushedMs: number | null
 }
 
 export type ChannelState = {

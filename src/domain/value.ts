@@ -104,7 +104,7 @@ function encodeState(state: ChannelState): string {
   return JSON.stringify({
     ...rest,
     now: now && { ...now, record: undefined },
-    next: next && (next.announced ? { ...next, record: undefined } : next),
+    next: next && (state.context?.announceNext ? { ...next, record: undefined } : next),
   })
 }
 

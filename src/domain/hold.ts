@@ -1,0 +1,56 @@
+// Pushes ahead of their start (rule 15): kept in the channel's state until then.
+import { aheadToleranceMs, type Candidate, clockToleranceMs } from './candidate.ts'
+import type { PushEvent } from './event.ts'
+import type { HeldPush } from './state.ts'
+
+const sameStartMs = 15_000
+
+/** Most held pushes of a channel, and their bytes together. */
+export const maxHeld = 32
+export const maxHeldBytes = 256 * 1024
+
+/** Whether a `now` is to wait; one that lies beyond the hold is a wrong clock. */
+export function aheadOf({
+  explicit,
+  startMs,
+  arrivalMs,
+  context,
+}: Candidate): 'at once' | 'held' | 'wrong clock' {
+  const aheadMs = startMs - arrivalMs
+  if (!explicit || aheadMs < aheadToleranceMs) return 'at once'
+  // The intake measured with its own clock, so a little more than the hold is still believed.
+  return aheadMs <= context.holdSeconds * 1000 + clockToleranceMs ? 'held' : 'wrong clock'
+}
+
+/** The held push that this one replaces or cancels: the one of the same given id. */
+export function heldOfSameId(held: HeldPush[], push: Candidate): HeldPush | undefined {
+  if (!push.given.includes('id')) return undefined
+  return held.find(({ push: other }) => other.given.includes('id') && other.element.id === push.element.id)
+}
+
+/** Whether the same text already waits for about the same start: a repeat. */
+export function waitsAlready(held: HeldPush[], { element, startMs }: Candidate): boolean {
+  return held.some(
+    ({ push }) =>
+      push.element.song === element.song &&
+      push.element.artist === element.artist &&
+      Math.abs(push.startMs - startMs) <= sameStartMs,
+  )
+}
+
+/** The held pushes with one more, in order of start, and those for which there is no room: the furthest ahead. */
+export function holdOneMore(
+  held: HeldPush[],
+  sequence: number,
+  push: PushEvent,
+): { held: HeldPush[]; dropped: HeldPush[] } {
+  const all = [...held, { sequence, push }].sort(
+    (a, b) => a.push.startMs - b.push.startMs || a.sequence - b.sequence,
+  )
+  let bytes = 0
+  const room = all.findIndex((entry, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(entry))
+    return index >= maxHeld || bytes > maxHeldBytes
+  })
+  return room < 0 ? { held: all, dropped: [] } : { held: all.slice(0, room), dropped: all.slice(room) }
+}

@@ -1,18 +1,38 @@
 // The one table of options. It yields the flags, the NOWNEXT_* variables, --help and the README's table.
 
-export type OptionType = 'string' | 'port' | 'integer' | 'number' | 'path' | 'url' | 'list' | 'date'
+export type OptionType =
+  | 'string'
+  | 'port'
+  | 'integer'
+  | 'number'
+  | 'path'
+  | 'url'
+  | 'list'
+  | 'date'
+  | 'boolean'
 
-export type Option = {
-  /** Flag without dashes; the environment name is NOWNEXT_ + this in capitals with underscores. */
+/** How one value is written and checked; the command line's own flags (--name, --json) are described so too. */
+export type Flag = {
+  /** Without dashes; an option's environment name is NOWNEXT_ + this in capitals with underscores. */
   flag: string
   type: OptionType
+  /** Range of a number; of a string, of its length in characters. */
+  min?: number
+  max?: number
+  /** The only values of a string, or of the items of a list. */
+  choices?: readonly string[]
+  /** Schemes of a url. */
+  schemes?: readonly string[]
+  /** Its value is never shown, not even when it is wrong. */
+  secret?: true
+  description: string
+}
+
+export type Option = Flag & {
   /** Shown when unset means something; undefined: no default. */
   default?: string | number
   /** Unit of the value, where it has one. */
   unit?: string
-  min?: number
-  max?: number
-  description: string
   /** Which commands take it. */
   for: 'serve' | 'client' | 'both'
 }
@@ -54,12 +74,36 @@ export const options = {
     for: 'serve',
     description: 'Port of the operations listener (/healthz, /readyz, /metrics), always on loopback',
   },
+  legacyPort: {
+    flag: 'legacy-port',
+    type: 'port',
+    default: 8500,
+    for: 'serve',
+    description: 'Port of the old delivery protocol; served only where the role legacy is asked for',
+  },
+  legacySunset: {
+    flag: 'legacy-sunset',
+    type: 'date',
+    for: 'serve',
+    description: 'Day on which the old delivery protocol ends (2027-06-30); from then on it answers 410',
+  },
+  edges: {
+    flag: 'edges',
+    type: 'integer',
+    default: 1,
+    min: 1,
+    max: 64,
+    unit: 'processes',
+    for: 'serve',
+    description: 'Edge processes that share the edge port',
+  },
   roles: {
     flag: 'roles',
     type: 'list',
     default: 'intake,projector,edge,console',
+    choices: ['intake', 'projector', 'edge', 'console', 'icecast', 'legacy'],
     for: 'serve',
-    description: 'Roles that this process runs',
+    description: 'Roles that this process runs, separated by commas',
   },
   data: {
     flag: 'data',
@@ -71,13 +115,17 @@ export const options = {
   natsUrl: {
     flag: 'nats-url',
     type: 'url',
-    for: 'both',
+    schemes: ['nats', 'tls'],
+    secret: true,
+    for: 'serve',
     description:
       'NATS to use, for example nats://user:password@10.0.0.5:4222; without it a nats-server is embedded',
   },
   adminToken: {
     flag: 'admin-token',
     type: 'string',
+    min: 16,
+    secret: true,
     for: 'both',
     description: 'Bearer token of the console API; generated into the data folder when unset',
   },
@@ -155,11 +203,13 @@ export const options = {
     type: 'string',
     default: 'info',
     for: 'serve',
-    description: 'debug, info, warn, error or silent',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    description: 'Least severe log lines that are written',
   },
   baseUrl: {
     flag: 'base-url',
     type: 'url',
+    schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8100',
     for: 'client',
     description: 'Push service that the command line talks to',
@@ -167,6 +217,7 @@ export const options = {
   apiUrl: {
     flag: 'api-url',
     type: 'url',
+    schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8200',
     for: 'client',
     description: 'Delivery service that the command line talks to',
@@ -174,6 +225,7 @@ export const options = {
   consoleUrl: {
     flag: 'console-url',
     type: 'url',
+    schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8300',
     for: 'client',
     description: 'Console that the command line talks to',
@@ -193,4 +245,9 @@ export type Config = {
   readonly [N in OptionName]: (typeof options)[N] extends { default: string | number }
     ? ValueOf<(typeof options)[N]['type']>
     : ValueOf<(typeof options)[N]['type']> | undefined
+}
+
+/** The environment name of an option: NOWNEXT_EDGE_PORT of `edge-port`. */
+export function environmentName(option: Flag): string {
+  return `NOWNEXT_${option.flag.toUpperCase().replaceAll('-', '_')}`
 }

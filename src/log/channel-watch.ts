@@ -1,5 +1,6 @@
 // One watch of the whole bucket `channel`: snapshot, then live, in one order (the edge's only input).
 import type { LogConnection } from './connection.ts'
+import { Follower } from './follow.ts'
 
 /** A value or a delete marker of the bucket, in the order of the stream. */
 export type ChannelUpdate = {
@@ -16,10 +17,21 @@ export type ChannelWatchHandlers = {
   caughtUp(): void
 }
 
-/** Watches until stopped, over reconnects and server restarts, without gap or double. */
-export function watchChannels(
-  _connection: LogConnection,
-  _handlers: ChannelWatchHandlers,
+/**
+ * Watches until stopped, over reconnects and server restarts, without gap or double. A snapshot that a reconnect
+ * broke may bring a superseded value of a key before its last one; the order is that of the stream all the same.
+ */
+export async function watchChannels(
+  connection: LogConnection,
+  handlers: ChannelWatchHandlers,
 ): Promise<{ stop(): Promise<void> }> {
-  throw new Error('not built')
+  const follower = new Follower(connection, 'channel', {
+    update({ key, sequence, data }) {
+      const value = data === null ? null : Buffer.from(data.buffer, data.byteOffset, data.length).toString()
+      handlers.update({ channelkey: key, sequence, value })
+    },
+    caughtUp: () => handlers.caughtUp(),
+  })
+  await follower.start()
+  return { stop: async () => follower.stop() }
 }

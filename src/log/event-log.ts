@@ -1,29 +1,162 @@
 // The stream EVENTS, what was said: append and read.
+import { performance } from 'node:perf_hooks'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { LoggedEvent, NowNextEvent } from '../domain/event.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { LogConnection } from './connection.ts'
+import { failureOf, type LogConnection, LogUnavailable, messageOf } from './connection.ts'
+import { readBatch, type Stored } from './direct.ts'
+import { streams } from './topology.ts'
 
 export type Appended = { sequence: number; duplicate: boolean }
 
+/** How long one attempt waits for its ack. */
+const attemptMs = 1_000
+const backoffMs = [50, 100, 200, 400] as const
+const readBatchEvents = 256
+const readBatchBytes = 1024 * 1024
+/** Only an import sets it: the event's time in unix milliseconds, never decreasing. */
+const timeHeader = 'Nownext-Time'
+
 export class EventLog {
-  constructor(_connection: LogConnection, _metrics: Metrics) {}
+  readonly #connection: LogConnection
+  readonly #metrics: Metrics
+  #full = false
+
+  constructor(connection: LogConnection, metrics: Metrics) {
+    this.#connection = connection
+    this.#metrics = metrics
+  }
 
   /**
    * Appends one event and resolves after JetStream's ack. Sent again under the same message id on a time-out (1 s)
-   * or without responders, with back-off, until the deadline (design: 9 s in all); then throws LogUnavailable.
+   * or without responders, with back-off, for `deadlineMs` milliseconds in all (design: 9 s); then, and at once when
+   * the log is full, throws LogUnavailable. What can never be stored (too large) throws as it is.
    * Knows nothing of the order of calls: one append in flight per channel is the intake's business.
    */
-  append(
-    _channelkey: string,
-    _event: NowNextEvent,
-    _messageId: string,
-    _deadlineMs: number,
+  async append(
+    channelkey: string,
+    event: NowNextEvent,
+    messageId: string,
+    deadlineMs: number,
   ): Promise<Appended> {
-    throw new Error('not built')
+    const subject = `event.${channelkey}.${event.kind}`
+    const payload = JSON.stringify(event)
+    const endMs = performance.now() + deadlineMs
+    for (let attempt = 0; ; attempt++) {
+      const startedMs = performance.now()
+      const leftMs = endMs - startedMs
+      if (leftMs < 1) throw new LogUnavailable('the log did not answer in time')
+      try {
+        const timeout = Math.min(attemptMs, leftMs)
+        const ack = await this.#connection.js.publish(subject, payload, { msgID: messageId, timeout })
+        this.#noteFull(false)
+        return { sequence: ack.seq, duplicate: ack.duplicate }
+      } catch (error) {
+        this.#requireRetry(error)
+      }
+      this.#metrics.intakeAppendRetries.inc()
+      await wait(this.#pauseMs(attempt, performance.now() - startedMs, endMs))
+    }
   }
 
-  /** The events from one sequence to another, both included, in order; those past retention are left out. */
-  read(_from: number, _to: number): AsyncIterable<LoggedEvent> {
-    throw new Error('not built')
+  /** Passes where the append may be sent again; throws else. */
+  #requireRetry(error: unknown): void {
+    const failure = failureOf(error)
+    if (failure === 'no answer') return
+    if (failure === 'full') {
+      this.#noteFull(true)
+      throw new LogUnavailable('the log is full', { cause: error })
+    }
+    if (failure === 'closed')
+      throw new LogUnavailable('the connection to the log is closed', { cause: error })
+    throw error
   }
+
+  /** A refusal that came at once is waited for; a time-out has been waited for already. */
+  #pauseMs(attempt: number, tookMs: number, endMs: number): number {
+    const pauseMs = (backoffMs[Math.min(attempt, backoffMs.length - 1)] ?? 0) - tookMs
+    return Math.max(0, Math.min(pauseMs, endMs - performance.now()))
+  }
+
+  #noteFull(full: boolean): void {
+    if (full === this.#full) return
+    this.#full = full
+    const { log } = this.#connection
+    if (full) log.error('the log EVENTS is full: pushes are refused until there is room')
+    else log.info('the log EVENTS takes events again')
+  }
+
+  /**
+   * The events from one sequence to another, both included, in order; those past retention are left out, and so are
+   * those of a later release. Holds one batch (256 events, 1 MiB) at a time. Throws LogUnavailable.
+   */
+  async *read(from: number, to: number): AsyncIterable<LoggedEvent> {
+    for await (const raw of readRawEvents(this.#connection, from, to)) {
+      const event = decodeEvent(raw)
+      if (event instanceof Error)
+        this.#connection.log.warn({ sequence: raw.sequence, error: event.message }, 'event left out')
+      else yield event
+    }
+  }
+}
+
+/** An event as stored, not yet decoded. */
+export type RawEvent = {
+  subject: string
+  /** Sequence in EVENTS. */
+  sequence: number
+  /** Unix milliseconds. */
+  timeMs: number
+  data: Uint8Array
+}
+
+/** Like EventLog.read, undecoded. */
+export async function* readRawEvents(
+  connection: LogConnection,
+  from: number,
+  to: number,
+): AsyncIterable<RawEvent> {
+  for (let next = Math.max(1, from); next <= to; ) {
+    const batch = Math.min(readBatchEvents, to - next + 1)
+    const messages = await readBatch(connection, streams.events, {
+      seq: next,
+      batch,
+      max_bytes: readBatchBytes,
+    })
+    for (const message of messages) {
+      if (message.sequence > to) return
+      yield rawOf(message)
+      next = message.sequence + 1
+    }
+    if (messages.length === 0) return
+  }
+}
+
+function rawOf({ subject, sequence, timeMs, headers, data }: Stored): RawEvent {
+  return { subject, sequence, timeMs: eventTimeMs(headers, timeMs), data }
+}
+
+/** The event's time: what an import says, else when the log stored it. Unix milliseconds. */
+export function eventTimeMs(headers: { get(name: string): string } | undefined, storedMs: number): number {
+  const imported = Number(headers?.get(timeHeader) || Number.NaN)
+  return Number.isFinite(imported) ? imported : storedMs
+}
+
+/** The event, or why it can't be one: of a later release, or not an event at all. */
+export function decodeEvent({ subject, sequence, timeMs, data }: RawEvent): LoggedEvent | Error {
+  const [, channelkey, kind] = subject.split('.')
+  try {
+    const event = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString())
+    if (event?.v !== 1) return new UnknownEventVersion(`event of version ${event?.v}`)
+    if (channelkey === undefined || event.kind !== kind)
+      return new Error(`kind ${event.kind} on subject ${subject}`)
+    return { channelkey, sequence, timeMs, event }
+  } catch (error) {
+    return new Error(`not JSON: ${messageOf(error)}`)
+  }
+}
+
+/** An event of a later release. */
+export class UnknownEventVersion extends Error {
+  override name = 'UnknownEventVersion'
 }

@@ -1,61 +1,96 @@
 // The bucket `registry`: stations and channels, watched by every role, written by the console.
 import type { Channel, Station } from '../domain/registry.ts'
+import { Bucket, type Entry } from './bucket.ts'
 import type { LogConnection } from './connection.ts'
 
-export type RegistryEntry<T> = { value: T; revision: number }
+export type RegistryEntry<T> = Entry<T>
 
 export type RegistryListener = {
   channelRemoved?(channelkey: string, revision: number): void
   changed?(): void
 }
 
+const stationPrefix = 'station.'
+const channelPrefix = 'channel.'
+
 export class Registry {
-  constructor(_connection: LogConnection) {}
+  readonly #bucket: Bucket<Station | Channel>
+
+  constructor(connection: LogConnection) {
+    this.#bucket = new Bucket(connection, 'registry')
+  }
+
   /** Resolves when the whole registry is read; keeps following it. */
   start(): Promise<void> {
-    throw new Error('not built')
+    return this.#bucket.start()
   }
-  stop(): Promise<void> {
-    throw new Error('not built')
+
+  async stop(): Promise<void> {
+    this.#bucket.stop()
   }
-  listen(_listener: RegistryListener): () => void {
-    throw new Error('not built')
+
+  /** Tells of every change after start, our own included; returns a function that ends it. */
+  listen(listener: RegistryListener): () => void {
+    return this.#bucket.listen((key, value, revision) => {
+      if (value === undefined && key.startsWith(channelPrefix)) {
+        listener.channelRemoved?.(key.slice(channelPrefix.length), revision)
+      }
+      listener.changed?.()
+    })
   }
 
   /** What is known here and now. */
-  station(_key: string): RegistryEntry<Station> | undefined {
-    throw new Error('not built')
+  station(key: string): RegistryEntry<Station> | undefined {
+    return this.#bucket.get(stationPrefix + key) as RegistryEntry<Station> | undefined
   }
-  channel(_key: string): RegistryEntry<Channel> | undefined {
-    throw new Error('not built')
+
+  channel(key: string): RegistryEntry<Channel> | undefined {
+    return this.#bucket.get(channelPrefix + key) as RegistryEntry<Channel> | undefined
   }
+
+  /** Ordered by key. */
   stations(): Station[] {
-    throw new Error('not built')
+    return this.#values<Station>(stationPrefix)
   }
-  channels(_station?: string): Channel[] {
-    throw new Error('not built')
+
+  /** All channels, or those of one station, ordered by key. */
+  channels(station?: string): Channel[] {
+    const all = this.#values<Channel>(channelPrefix)
+    return station === undefined ? all : all.filter(channel => channel.station === station)
+  }
+
+  #values<T extends Station | Channel>(prefix: string): T[] {
+    const values = [...this.#bucket.entries(prefix)].map(([, entry]) => entry.value as T)
+    return values.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   /** Like channel() and station(), but one not yet seen is looked up once before it is said to be unknown; a miss is remembered for 1 s. Throws LogUnavailable. */
-  findChannel(_key: string): Promise<RegistryEntry<Channel> | undefined> {
-    throw new Error('not built')
-  }
-  findStation(_key: string): Promise<RegistryEntry<Station> | undefined> {
-    throw new Error('not built')
+  findChannel(key: string): Promise<RegistryEntry<Channel> | undefined> {
+    return this.#bucket.find(channelPrefix + key) as Promise<RegistryEntry<Channel> | undefined>
   }
 
-  putStation(_station: Station): Promise<number> {
-    throw new Error('not built')
+  findStation(key: string): Promise<RegistryEntry<Station> | undefined> {
+    return this.#bucket.find(stationPrefix + key) as Promise<RegistryEntry<Station> | undefined>
   }
-  /** Resolves to the new revision, and whether the channel was new. */
-  putChannel(_channel: Channel): Promise<{ revision: number; created: boolean }> {
-    throw new Error('not built')
+
+  /** Resolves to the new revision. Throws LogUnavailable. */
+  async putStation(station: Station): Promise<number> {
+    return (await this.#bucket.put(stationPrefix + station.key, station)).revision
   }
-  /** false where there was none. The revision is that of the removal. */
-  removeStation(_key: string): Promise<boolean> {
-    throw new Error('not built')
+
+  /** Resolves to the new revision, and whether the channel was new. Throws LogUnavailable. */
+  putChannel(channel: Channel): Promise<{ revision: number; created: boolean }> {
+    return this.#bucket.put(channelPrefix + channel.key, channel)
   }
-  removeChannel(_key: string): Promise<{ removed: boolean; revision: number }> {
-    throw new Error('not built')
+
+  /** false where there was none. Throws LogUnavailable. */
+  async removeStation(key: string): Promise<boolean> {
+    return (await this.#bucket.remove(stationPrefix + key)) !== undefined
+  }
+
+  /** The revision is that of the removal, greater than all before it; 0 where there was none. Throws LogUnavailable. */
+  async removeChannel(key: string): Promise<{ removed: boolean; revision: number }> {
+    const revision = await this.#bucket.remove(channelPrefix + key)
+    return { removed: revision !== undefined, revision: revision ?? 0 }
   }
 }

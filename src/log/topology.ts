@@ -1,15 +1,145 @@
 // The streams and buckets, made on first use and checked on every start.
-import type { LogConnection } from './connection.ts'
+import { randomBytes } from 'node:crypto'
+import {
+  DiscardPolicy,
+  JetStreamApiError,
+  PersistMode,
+  StorageType,
+  StoreCompression,
+  type StreamConfig,
+  type StreamInfo,
+} from '@nats-io/jetstream'
+import { nanos } from '@nats-io/transport-node'
+import { StartError } from '../observe/service.ts'
+import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type TopologyOptions = { replicas: number; retentionDays: number }
 
 /** Which life of the bucket `channel` this is; part of every position. */
 export type Topology = { incarnation: string }
 
+/** The streams' names. A bucket's stream is `KV_` and its name, so that every NATS client opens it. */
+export const streams = {
+  events: 'EVENTS',
+  channel: 'KV_channel',
+  registry: 'KV_registry',
+  token: 'KV_token',
+} as const
+
+const duplicateWindowMs = 2 * 60_000
+const dayMs = 86_400_000
+const incarnationKey = 'nownext-incarnation'
+const incarnationForm = /^[0-9a-f]{8}$/
+
 /** Makes what is missing (any number of processes may do so at once). Throws a StartError where an existing stream is not ours or cannot be brought to these options. */
-export async function ensureTopology(
-  _connection: LogConnection,
-  _options: TopologyOptions,
-): Promise<Topology> {
-  throw new Error('not built')
+export async function ensureTopology(connection: LogConnection, options: TopologyOptions): Promise<Topology> {
+  const { replicas } = options
+  const maxAge = nanos(options.retentionDays * dayMs)
+  const shared = {
+    storage: StorageType.File,
+    compression: StoreCompression.S2,
+    // Full means refused and said so, never an old event dropped in silence.
+    discard: DiscardPolicy.New,
+    allow_direct: true,
+    num_replicas: replicas,
+  }
+  // One key, one value. (A watch of it may miss a value that was soon superseded: the last one always comes.)
+  const bucket = { ...shared, max_msgs_per_subject: 1, allow_rollup_hdrs: true }
+  await ensure(connection, {
+    ...shared,
+    name: streams.events,
+    subjects: ['event.>'],
+    max_age: maxAge,
+    duplicate_window: nanos(duplicateWindowMs),
+  })
+  await ensure(connection, { ...bucket, name: streams.registry, subjects: ['$KV.registry.>'] })
+  await ensure(connection, { ...bucket, name: streams.token, subjects: ['$KV.token.>'] })
+  const channel = await ensure(connection, {
+    ...shared,
+    name: streams.channel,
+    subjects: ['$KV.channel.>'],
+    // All history stays: resume and the history pages read it.
+    max_msgs_per_subject: -1,
+    max_age: maxAge,
+    metadata: { [incarnationKey]: randomBytes(4).toString('hex') },
+    // What a power cut takes from this bucket is folded again from EVENTS. Replicated streams don't know this mode.
+    ...(replicas === 1 ? { persist_mode: PersistMode.Async } : {}),
+  })
+  const incarnation = channel.config.metadata?.[incarnationKey] ?? ''
+  if (!incarnationForm.test(incarnation)) throw notOurs(streams.channel, `it has no ${incarnationKey}`)
+  return { incarnation }
+}
+
+type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }
+
+async function ensure(connection: LogConnection, wanted: Wanted): Promise<StreamInfo> {
+  try {
+    const found = (await find(connection, wanted.name)) ?? (await create(connection, wanted))
+    requireOurs(found, wanted)
+    return await raise(connection, found, wanted)
+  } catch (error) {
+    if (error instanceof JetStreamApiError && failureOf(error) === 'refused') {
+      throw new StartError(`stream ${wanted.name}: ${messageOf(error)}`)
+    }
+    throw asLogError(error)
+  }
+}
+
+async function find({ jsm }: LogConnection, name: string): Promise<StreamInfo | undefined> {
+  try {
+    return await jsm.streams.info(name)
+  } catch (error) {
+    if (failureOf(error) === 'not found') return undefined
+    throw error
+  }
+}
+
+async function create(connection: LogConnection, wanted: Wanted): Promise<StreamInfo> {
+  try {
+    return await connection.jsm.streams.add(wanted)
+  } catch (error) {
+    // Another process was faster, with other metadata or options: its stream it is.
+    const found = failureOf(error) === 'refused' ? await find(connection, wanted.name) : undefined
+    if (found === undefined) throw error
+    return found
+  }
+}
+
+function requireOurs({ config }: StreamInfo, wanted: Wanted): void {
+  const facts = ['subjects', 'discard', 'storage', 'max_msgs_per_subject'] as const
+  for (const fact of facts) {
+    const is = JSON.stringify(config[fact])
+    const should = JSON.stringify(wanted[fact] ?? -1)
+    if (is !== should) throw notOurs(config.name, `its ${fact} is ${is} instead of ${should}`)
+  }
+}
+
+function notOurs(name: string, why: string): StartError {
+  return new StartError(
+    `stream ${name} was not made by nownext: ${why}; give nownext a NATS account of its own`,
+  )
+}
+
+/** Longer retention and more replicas are taken up; less of them never by itself, since it would drop what is kept. */
+async function raise(connection: LogConnection, { config }: StreamInfo, wanted: Wanted): Promise<StreamInfo> {
+  const maxAge = wanted.max_age ?? 0
+  const replicas = wanted.num_replicas ?? 1
+  const longer = config.max_age !== 0 && maxAge > config.max_age
+  const more = replicas > config.num_replicas
+  if (replicas < config.num_replicas || (maxAge !== 0 && (config.max_age === 0 || maxAge < config.max_age))) {
+    connection.log.warn(
+      { stream: config.name },
+      'the stream keeps more than the options ask for; it is left as it is (lower it with `nats stream edit`)',
+    )
+  }
+  if (!longer && !more) return await connection.jsm.streams.info(config.name)
+  connection.log.info(
+    { stream: config.name, replicas, maxAgeDays: maxAge / nanos(dayMs) },
+    'raising the stream',
+  )
+  return await connection.jsm.streams.update(config.name, {
+    ...config,
+    ...(longer ? { max_age: maxAge } : {}),
+    ...(more ? { num_replicas: replicas } : {}),
+  })
 }

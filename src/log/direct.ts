@@ -1,0 +1,85 @@
+// Direct reads of a stream by sequence or key: no consumer, answered by any replica.
+import { createInbox, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import { type LogConnection, LogUnavailable } from './connection.ts'
+
+/** A message as it is stored. */
+export type Stored = {
+  subject: string
+  sequence: number
+  /** When the log stored it, unix milliseconds. */
+  timeMs: number
+  headers: MsgHdrs
+  data: Uint8Array
+}
+
+export type BatchRequest = {
+  /** First sequence wanted. */
+  seq: number
+  /** At most so many messages. */
+  batch: number
+  /** And about so many bytes. */
+  max_bytes?: number
+  /** Only this subject; a literal one is twenty times faster than a wildcard. */
+  next_by_subj?: string
+}
+
+const idleTimeoutMs = 3_000
+
+/** Messages from a sequence on, in order; none where there are none. Throws LogUnavailable. */
+export function readBatch(
+  connection: LogConnection,
+  stream: string,
+  request: BatchRequest,
+): Promise<Stored[]> {
+  return ask(connection, stream, request)
+}
+
+/** The last message of each of these subjects (wildcards allowed; at most 1,024 in all), in order of sequence. Throws LogUnavailable. */
+export function readLast(connection: LogConnection, stream: string, subjects: string[]): Promise<Stored[]> {
+  return ask(connection, stream, { multi_last: subjects, batch: 1024 })
+}
+
+/**
+ * Asks for a batch and collects it. (The client's own getBatch waits for ever when the connection breaks inside
+ * a batch, and leaves a subscription behind with every one that is iterated.)
+ */
+function ask({ nc }: LogConnection, stream: string, request: object): Promise<Stored[]> {
+  const messages: Stored[] = []
+  return new Promise((resolve, reject) => {
+    const finish = (error?: string) => {
+      clearTimeout(timer)
+      subscription.unsubscribe()
+      if (error === undefined) resolve(messages)
+      else reject(new LogUnavailable(`the log is not available: reading ${stream}: ${error}`))
+    }
+    const subscription = nc.subscribe(createInbox(), {
+      callback(error, message) {
+        if (error !== null) return finish(error.message)
+        timer.refresh()
+        const status = message.headers?.code ?? 0
+        if (status === 204 || status === 404) return finish()
+        if (status !== 0) return finish(`${status} ${message.headers?.description ?? ''}`)
+        messages.push(storedOf(message))
+      },
+    })
+    const timer = setTimeout(() => finish('no answer in time'), idleTimeoutMs)
+    try {
+      nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), {
+        reply: subscription.getSubject(),
+      })
+    } catch (error) {
+      finish(error instanceof Error ? error.message : String(error))
+    }
+  })
+}
+
+function storedOf({ headers, data }: Msg): Stored {
+  if (headers === undefined) throw new Error('a direct answer without headers')
+  return {
+    subject: headers.last('Nats-Subject'),
+    sequence: Number(headers.last('Nats-Sequence')),
+    timeMs: Date.parse(headers.last('Nats-Time-Stamp')),
+    headers,
+    data,
+  }
+}

@@ -121,7 +121,7 @@ function readEncoding(name: string, findings: Findings): Encoding {
 // Libraries number their items and clocks count seconds, so these may come as JSON numbers.
 const mayBeNumbers = new Set<keyof PushBody>(['id', 'etype', 'time'])
 
-/** The text of a JSON value: null and absent are empty, a number stands as it was written. */
+/** The text of a JSON value: null and absent are empty; a number that would lose digits stands as it was written. */
 function textOf(name: keyof PushBody, value: unknown, sourceText: string, findings: Findings): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value

@@ -10,12 +10,14 @@ export const maxRememberedZones = 1000
 // The library takes 15 µs for a question; nearly all are about the span that the last one was about.
 const periods = new Map<string, Period>()
 
+// Also keeps long garbage and bare offsets from the library, which would take the latter for zones.
+const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/
 const fixedOffset = /^([+-])([01]\d|2[0-3]):([0-5]\d)$/
 const dayMs = 86_400_000
 
 /** Whether this is the name of a zone (IANA, any case). */
 export function isTimezone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false
+  if (!zoneName.test(name)) return false
   try {
     periodOf(0, name)
     return true

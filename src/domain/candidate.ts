@@ -5,8 +5,6 @@ import type { Play } from './state.ts'
 
 /** A receive time further than this from the log's is not believed. */
 export const clockToleranceMs = 15_000
-/** A start less than this ahead counts as now. */
-export const aheadToleranceMs = 250
 
 export type Candidate = {
   channelkey: string

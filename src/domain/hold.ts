@@ -1,5 +1,6 @@
 // Pushes ahead of their start (rule 15): kept in the channel's state until then.
-import { aheadToleranceMs, type Candidate, clockToleranceMs } from './candidate.ts'
+import { type Candidate, clockToleranceMs } from './candidate.ts'
+import { shownAtOnceMs } from './clock.ts'
 import type { PushEvent } from './event.ts'
 import type { HeldPush } from './state.ts'
 
@@ -17,7 +18,7 @@ export function aheadOf({
   context,
 }: Candidate): 'at once' | 'held' | 'wrong clock' {
   const aheadMs = startMs - arrivalMs
-  if (!explicit || aheadMs < aheadToleranceMs) return 'at once'
+  if (!explicit || aheadMs < shownAtOnceMs) return 'at once'
   // The intake measured with its own clock, so a little more than the hold is still believed.
   return aheadMs <= context.holdSeconds * 1000 + clockToleranceMs ? 'held' : 'wrong clock'
 }

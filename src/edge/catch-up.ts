@@ -1,0 +1,58 @@
+// A socket's way from its snapshot to the live records: written as it drains, so that a station of any size fits
+// through, and subscribed in the tick in which the last of it is sent, so that nothing is missed or doubled (rule 24).
+import type { Socket } from './audience.ts'
+
+/** Told once, at the end. */
+export type CatchUpEnd = {
+  /** Everything is sent: subscribe now. */
+  done(): void
+  /** More live records wait than a socket may have waiting. */
+  overrun(): void
+}
+
+export class CatchUp {
+  readonly #ws: Socket
+  /** What the client is owed for its connecting; not counted against the limit. */
+  readonly #owed: readonly Uint8Array[]
+  #owedSent = 0
+  /** What came meanwhile, in order. */
+  #live: Uint8Array[] = []
+  #liveBytes = 0
+  readonly #maxLiveBytes: number
+  readonly #end: CatchUpEnd
+
+  constructor(ws: Socket, owed: readonly Uint8Array[], maxLiveBytes: number, end: CatchUpEnd) {
+    this.#ws = ws
+    this.#owed = owed
+    this.#maxLiveBytes = maxLiveBytes
+    this.#end = end
+  }
+
+  /** A record that was published before this socket has subscribed. */
+  addLive(bytes: Uint8Array): void {
+    this.#live.push(bytes)
+    this.#liveBytes += bytes.length
+    if (this.#liveBytes > this.#maxLiveBytes) this.#end.overrun()
+  }
+
+  /** Sends on while the socket takes it without buffering; to be called at open and when its buffer is empty again. */
+  pump(): void {
+    while (true) {
+      const bytes = this.#take()
+      if (bytes === undefined) break
+      if (this.#ws.send(bytes, false) !== 1) return
+    }
+    this.#end.done()
+  }
+
+  #take(): Uint8Array | undefined {
+    const owed = this.#owed[this.#owedSent]
+    if (owed !== undefined) {
+      this.#owedSent++
+      return owed
+    }
+    const live = this.#live.shift()
+    this.#liveBytes -= live?.length ?? 0
+    return live
+  }
+}

@@ -1,0 +1,117 @@
+// What is shown now, as bytes ready to send. JSON is touched once per change, never per client.
+import type { Tracktype } from '../domain/event.ts'
+import { readValue } from '../domain/value.ts'
+import type { Representation } from './headers.ts'
+import type { Selection } from './route.ts'
+
+/** A record as it goes to players. */
+export type ShownRecord = { readonly bytes: Uint8Array; readonly stationkey: string }
+
+/** By what was asked for; null where that is nothing. */
+export type Answers = Map<string, Representation | null>
+
+/** One channel's state after one change; another change makes another one. */
+export type ShownChannel = {
+  readonly channelkey: string
+  readonly now: ShownRecord | null
+  /** Never the empty record: that is sent once and stands for null (rule 16). */
+  readonly next: ShownRecord | null
+  /** Answers already made from this state; null while nobody polls the channel. */
+  answers: Answers | null
+}
+
+/**
+ * The channels of which some record names this station, in ascending position. A record belongs to the station that
+ * it names, not to the one that the registry names by now (rule 19: a change shows with the next push). That is a
+ * pure function of the log, so that every edge gives the same answer, live or from a snapshot.
+ */
+export type ShownStation = {
+  readonly stationkey: string
+  readonly channels: Map<string, ShownChannel>
+  /** Answers already made; dropped by a change of one of its channels. */
+  answers: Answers | null
+}
+
+/** A record that goes to sockets. */
+export type Frame = ShownRecord & { readonly channelkey: string; readonly type: Tracktype }
+
+/** The records of a channel that are asked for, `now` first (rule 21). */
+export function recordsOf({ now, next }: ShownChannel, selection: Selection): ShownRecord[] {
+  return [selection === 'next' ? null : now, selection === 'now' ? null : next].filter(r => r !== null)
+}
+
+export class ChannelStates {
+  readonly #channels = new Map<string, ShownChannel>()
+  readonly #stations = new Map<string, ShownStation>()
+
+  get size(): number {
+    return this.#channels.size
+  }
+
+  /** undefined: nothing was ever shown. */
+  channel(channelkey: string): ShownChannel | undefined {
+    return this.#channels.get(channelkey)
+  }
+
+  /** undefined: no record names it. */
+  station(stationkey: string): ShownStation | undefined {
+    return this.#stations.get(stationkey)
+  }
+
+  /**
+   * Takes over a value of the bucket `channel` and returns what goes to sockets, in order.
+   * Throws on one that cannot be read; the last state then stays.
+   */
+  apply(channelkey: string, json: string): Frame[] {
+    const value = readValue(json)
+    const records = { now: this.#record(value.nowJson), next: this.#record(value.nextJson) }
+    this.remove(channelkey)
+    this.#put({ channelkey, now: records.now, next: value.nextIsEmpty ? null : records.next, answers: null })
+    return value.send.flatMap(type => {
+      const record = records[type]
+      return record === null ? [] : [{ channelkey, type, ...record }]
+    })
+  }
+
+  /** Forgets a channel. */
+  remove(channelkey: string): void {
+    const channel = this.#channels.get(channelkey)
+    if (channel === undefined) return
+    this.#channels.delete(channelkey)
+    for (const stationkey of stationkeysOf(channel)) {
+      const station = this.#stations.get(stationkey)
+      if (station === undefined) continue
+      station.channels.delete(channelkey)
+      station.answers = null
+      if (station.channels.size === 0) this.#stations.delete(stationkey)
+    }
+  }
+
+  /** A map keeps the order of insertion, so a channel that was removed first comes last: by ascending position. */
+  #put(channel: ShownChannel): void {
+    this.#channels.set(channel.channelkey, channel)
+    for (const stationkey of stationkeysOf(channel)) {
+      const station = this.#stations.get(stationkey) ?? { stationkey, channels: new Map(), answers: null }
+      station.channels.set(channel.channelkey, channel)
+      station.answers = null
+      this.#stations.set(stationkey, station)
+    }
+  }
+
+  #record(json: string | null): ShownRecord | null {
+    if (json === null) return null
+    const stationkey: string = JSON.parse(json).stationkey
+    return { bytes: bytesOf(json), stationkey: this.#stations.get(stationkey)?.stationkey ?? stationkey }
+  }
+}
+
+function stationkeysOf(channel: ShownChannel): Set<string> {
+  return new Set(recordsOf(channel, 'all').map(record => record.stationkey))
+}
+
+/** Bytes of their own: a slice of Node's shared pool would keep 8 KiB alive for as long as the channel is quiet. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  bytes.write(text)
+  return bytes
+}

@@ -1,0 +1,61 @@
+// Whether a key is known: asked of the registry here, and only for what is not yet seen here of the log (rule 20).
+import { Problem } from '../api/errors.ts'
+import { isKey, isMetaid } from '../domain/keys.ts'
+import { LogUnavailable } from '../log/connection.ts'
+import type { Registry } from '../log/registry.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Scope } from './route.ts'
+
+/** Look-ups in the log at once; past it, unknown keys get 503. */
+export const maxLookups = 256
+
+export class Directory {
+  readonly #registry: Registry
+  readonly #metrics: Metrics
+  #lookups = 0
+
+  constructor(registry: Registry, metrics: Metrics) {
+    this.#registry = registry
+    this.#metrics = metrics
+  }
+
+  /**
+   * Calls back if the key is known, at once or after one look-up; a metaid always is: it is the player's own.
+   * Throws or rejects with a Problem: 404 where it is not known, 503 where that cannot be said.
+   */
+  whenKnown(scope: Scope, key: string, callback: () => void): Promise<void> | undefined {
+    if (scope === 'listener') {
+      if (!isMetaid(key)) throw new Problem('not-found', 'This can be no metaid.')
+    } else {
+      if (!isKey(key)) throw unknown(scope)
+      const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
+      if (seen === undefined) return this.#lookUp(scope, key).then(callback)
+    }
+    callback()
+    return undefined
+  }
+
+  async #lookUp(scope: 'channel' | 'station', key: string): Promise<void> {
+    if (this.#lookups >= maxLookups) {
+      this.#metrics.edgeRejected.inc({ limit: 'lookups' })
+      throw new Problem('busy', undefined, { retryAfter: 1 })
+    }
+    this.#lookups++
+    try {
+      const registry = this.#registry
+      const found = await (scope === 'channel' ? registry.findChannel(key) : registry.findStation(key))
+      if (found === undefined) throw unknown(scope)
+    } catch (error) {
+      if (!(error instanceof LogUnavailable)) throw error
+      throw new Problem('unavailable', `Whether this ${scope} exists cannot be found out now.`, {
+        retryAfter: 1,
+      })
+    } finally {
+      this.#lookups--
+    }
+  }
+}
+
+function unknown(scope: 'channel' | 'station'): Problem {
+  return new Problem(scope === 'channel' ? 'unknown-channel' : 'unknown-station')
+}

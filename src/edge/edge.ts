@@ -1,0 +1,159 @@
+// The role edge: serves what is shown, by polling and by WebSocket, from one watch of the bucket `channel`.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config/options.ts'
+import { type ChannelUpdate, watchChannels } from '../log/channel-watch.ts'
+import type { LogConnection } from '../log/connection.ts'
+import type { Registry } from '../log/registry.ts'
+import type { Topology } from '../log/topology.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Service } from '../observe/service.ts'
+import { Audience, closeCodes, endSocket } from './audience.ts'
+import { ChannelStates } from './channel-state.ts'
+import { Directory } from './directory.ts'
+import { Exchange } from './exchange.ts'
+import { defaultMaxSockets } from './file-limit.ts'
+import { type Listening, listen } from './listen.ts'
+import { poll } from './poll.ts'
+import { type SocketContext, socketBehaviour, upgrade } from './socket.ts'
+import { createApp } from './tls.ts'
+import { loadUws, type Uws, type UwsApp } from './uws.ts'
+
+export type EdgeOptions = {
+  config: Pick<Config, 'host' | 'edgePort' | 'tlsCert' | 'tlsKey' | 'drain' | 'maxSockets' | 'socketQueue'>
+  connection: LogConnection
+  topology: Topology
+  /** Started. */
+  registry: Registry
+  log: Logger
+  metrics: Metrics
+  /** Which build of the library; by default the best that loads. */
+  uws?: Uws
+  /** Bind the port only once loaded, so that an edge that shares its port takes no request before it can serve it. */
+  bindWhenLoaded?: boolean
+}
+
+/** How often a batch of sockets is closed while draining. */
+const drainStepMs = 50
+
+export class Edge implements Service {
+  readonly id = 'edge'
+  readonly #options: EdgeOptions
+  readonly #states = new ChannelStates()
+  readonly #directory: Directory
+  #app: UwsApp | undefined
+  #audience: Audience | undefined
+  #listening: Listening | undefined
+  #watch: { stop(): Promise<void> } | undefined
+  #unlisten: (() => void) | undefined
+  #loaded = false
+  #draining = false
+
+  constructor(options: EdgeOptions) {
+    this.#options = options
+    this.#directory = new Directory(options.registry, options.metrics)
+  }
+
+  /** The bound port; 0 before start. */
+  get port(): number {
+    return this.#listening?.port ?? 0
+  }
+
+  async start(): Promise<void> {
+    const { config, connection, registry, log, bindWhenLoaded = false } = this.#options
+    const uws = this.#options.uws ?? loadUws()
+    const app = createApp(uws, config.tlsCert, config.tlsKey)
+    this.#app = app
+    this.#audience = this.#route(app, uws)
+    const bind = () => {
+      this.#listening = listen(uws, app, config.host, config.edgePort)
+      log.info({ port: this.port, library: `${uws.name} ${uws.version}` }, 'edge: listening')
+    }
+    if (!bindWhenLoaded) bind()
+    this.#unlisten = registry.listen({ channelRemoved: channelkey => this.#removeChannel(channelkey) })
+    await new Promise<void>((loaded, failed) => {
+      const update = (update: ChannelUpdate) => this.#update(update)
+      watchChannels(connection, { update, caughtUp: loaded }).then(watch => {
+        this.#watch = watch
+      }, failed)
+    })
+    this.#loaded = true
+    if (bindWhenLoaded) bind()
+  }
+
+  /** The log away is no reason: the edge goes on serving what it knows. */
+  unready(): string | null {
+    if (this.#draining) return 'draining'
+    return this.#loaded ? null : 'not caught up'
+  }
+
+  /** Lets no new client in and sends the others elsewhere, spread over the drain time (rule 24). */
+  async drain(): Promise<void> {
+    this.#draining = true
+    this.#listening?.close()
+    const sockets = this.#audience?.sockets() ?? []
+    const steps = Math.max(1, Math.floor((this.#options.config.drain * 1000) / drainStepMs))
+    const batch = Math.ceil(sockets.length / steps)
+    while (sockets.length > 0) {
+      for (const ws of sockets.splice(0, batch))
+        endSocket(ws, closeCodes.shutdown, 'shutting down', 'shutdown')
+      await sleep(drainStepMs)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#unlisten?.()
+    await this.#watch?.stop()
+    this.#listening?.close()
+    this.#app?.close()
+  }
+
+  #route(app: UwsApp, uws: Uws): Audience {
+    const { config, log, metrics } = this.#options
+    const audience = new Audience(app, metrics)
+    const serving = {
+      states: this.#states,
+      directory: this.#directory,
+      loaded: () => this.#loaded,
+      draining: () => this.#draining,
+    }
+    const context: SocketContext = {
+      serving,
+      audience,
+      metrics,
+      limits: { maxSockets: config.maxSockets ?? defaultMaxSockets(), maxQueueBytes: config.socketQueue },
+    }
+    app.ws('/*', {
+      ...socketBehaviour(context),
+      compression: uws.library.DISABLED,
+      upgrade: (res, req, socketContext) =>
+        Exchange.run(res, req, { metrics, log }, exchange => upgrade(exchange, socketContext, context)),
+    })
+    app.any('/*', (res, req) => Exchange.run(res, req, { metrics, log }, exchange => poll(exchange, serving)))
+    return audience
+  }
+
+  #update({ channelkey, value, sequence }: ChannelUpdate): void {
+    const { log, metrics, registry } = this.#options
+    metrics.edgeChanges.inc()
+    if (value === null) {
+      // A marker can be late: the channel may have been made anew, and then its clients are not those of the old one.
+      if (registry.channel(channelkey) === undefined) this.#removeChannel(channelkey)
+      else this.#states.remove(channelkey)
+    } else {
+      try {
+        for (const frame of this.#states.apply(channelkey, value)) this.#audience?.deliver(frame)
+      } catch (error) {
+        metrics.edgeSkipped.inc()
+        log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')
+      }
+    }
+    metrics.edgeChannels.set(this.#states.size)
+  }
+
+  #removeChannel(channelkey: string): void {
+    this.#states.remove(channelkey)
+    this.#audience?.closeChannel(channelkey)
+    this.#options.metrics.edgeChannels.set(this.#states.size)
+  }
+}

@@ -1,0 +1,116 @@
+// One HTTP request and its answer, and the rules that the library leaves to code on top: a handler that throws, or
+// neither answers nor listens for an abort, would end the process.
+import { Problem } from '../api/errors.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { type Answer, commonHeaders, problemAnswer } from './headers.ts'
+import type { UwsRequest, UwsResponse } from './uws.ts'
+
+/** The headers that matter here; empty where absent. */
+type RequestHeaders = {
+  ifNoneMatch: string
+  websocketKey: string
+  websocketProtocol: string
+  websocketExtensions: string
+  /** A body is announced, or its length is in doubt: after the answer nothing on this connection can be trusted. */
+  hasBody: boolean
+}
+
+export class Exchange {
+  readonly method: string
+  readonly path: string
+  /** Raw, without `?`. */
+  readonly query: string
+  readonly headers: RequestHeaders
+  readonly #res: UwsResponse
+  readonly #metrics: Metrics
+  #over = false
+  /** The library corks the response only while its handler runs. */
+  #corked = true
+
+  private constructor(res: UwsResponse, req: UwsRequest, metrics: Metrics) {
+    this.#res = res
+    this.#metrics = metrics
+    res.onAborted(() => {
+      this.#over = true
+    })
+    this.method = req.getMethod()
+    this.path = req.getUrl()
+    this.query = req.getQuery() ?? ''
+    this.headers = readHeaders(req)
+  }
+
+  /**
+   * Runs a handler for a request, at once if it can: a request pipelined behind a pending answer costs the client
+   * its connection. What it throws becomes a problem; what is no Problem, a 500 and a line in the log.
+   */
+  static run(
+    res: UwsResponse,
+    req: UwsRequest,
+    { metrics, log }: { metrics: Metrics; log: Logger },
+    handler: (exchange: Exchange) => void | Promise<void>,
+  ): void {
+    const exchange = new Exchange(res, req, metrics)
+    const failed = (error: unknown) => exchange.#fail(error, log)
+    try {
+      handler(exchange)?.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+    exchange.#corked = false
+  }
+
+  /** Answers; without effect once the client has gone. `close` ends the connection after it. */
+  reply(answer: Answer, close = false): void {
+    this.#finish(() => this.#write(answer, close || this.headers.hasBody))
+    this.#metrics.edgePolls.inc({ status: answer.status.slice(0, 3) })
+  }
+
+  /** Lets the response become a WebSocket instead; without effect once the client has gone. */
+  upgrade(upgrade: (res: UwsResponse) => void): void {
+    this.#finish(() => upgrade(this.#res))
+  }
+
+  #finish(write: () => void): void {
+    if (this.#over) return
+    this.#over = true
+    if (this.#corked) write()
+    else this.#res.cork(write)
+  }
+
+  #write({ status, headers, body }: Answer, close: boolean): void {
+    const res = this.#res.writeStatus(status)
+    for (const [name, value] of commonHeaders) res.writeHeader(name, value)
+    for (const [name, value] of headers) res.writeHeader(name, value)
+    if (body === null) res.endWithoutBody()
+    else if (this.method !== 'head') res.end(body, close)
+    // A HEAD that must be closed has an ambiguous framing anyway; it is told length 0.
+    else if (close) res.end('', true)
+    else res.writeHeader('Content-Length', String(body.length)).endWithoutBody()
+  }
+
+  #fail(error: unknown, log: Logger): void {
+    if (!(error instanceof Problem)) log.error({ err: error }, 'edge: a request failed')
+    this.reply(problemAnswer(error instanceof Problem ? error : new Problem('internal')))
+  }
+}
+
+function readHeaders(req: UwsRequest): RequestHeaders {
+  const headers = {
+    ifNoneMatch: '',
+    websocketKey: '',
+    websocketProtocol: '',
+    websocketExtensions: '',
+    hasBody: false,
+  }
+  let lengths = 0
+  req.forEach((name, value) => {
+    if (name === 'if-none-match') headers.ifNoneMatch += headers.ifNoneMatch === '' ? value : `, ${value}`
+    else if (name === 'sec-websocket-key') headers.websocketKey = value
+    else if (name === 'sec-websocket-protocol') headers.websocketProtocol = value
+    else if (name === 'sec-websocket-extensions') headers.websocketExtensions = value
+    else if (name === 'transfer-encoding') headers.hasBody = true
+    else if (name === 'content-length' && (++lengths > 1 || value !== '0')) headers.hasBody = true
+  })
+  return headers
+}

@@ -1,0 +1,71 @@
+// Answers and their headers (rules 20, 23 and 29).
+import { type Problem, problemContentType } from '../api/errors.ts'
+
+export type Header = readonly [name: string, value: string]
+
+/** `body` null: none at all (204, 304). */
+export type Answer = { status: string; headers: readonly Header[]; body: Uint8Array | null }
+
+/** On every answer, errors too (rule 23). No pushed text ever stands in a header: the library passes CR and LF on. */
+export const commonHeaders: readonly Header[] = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Expose-Headers', 'ETag, Link, Retry-After'],
+  ['Cross-Origin-Resource-Policy', 'cross-origin'],
+  ['X-Content-Type-Options', 'nosniff'],
+]
+
+const methods = 'GET, HEAD, OPTIONS'
+const noStore: Header = ['Cache-Control', 'no-store']
+/** One second, as often as anybody should poll. */
+const shared: Header = ['Cache-Control', 'public, max-age=1']
+
+/** To OPTIONS on any path. `*` does not stand for Authorization, so that is named. */
+export const preflight: Answer = {
+  status: '204 No Content',
+  headers: [
+    ['Allow', methods],
+    ['Access-Control-Allow-Methods', methods],
+    ['Access-Control-Allow-Headers', '*, Authorization'],
+    ['Access-Control-Max-Age', '86400'],
+    noStore,
+  ],
+  body: null,
+}
+
+/** Known, but nothing to show (rule 20). */
+export const nothing: Answer = { status: '204 No Content', headers: [noStore], body: null }
+
+/** What a poll is answered with: bytes and the strong ETag made from them. */
+export type Representation = { contentType: string; bytes: Uint8Array; etag: string }
+
+/** 200, or 304 where the client has these very bytes (rule 23). */
+export function represent({ contentType, bytes, etag }: Representation, ifNoneMatch: string): Answer {
+  if (ifNoneMatch !== '' && matches(ifNoneMatch, etag))
+    return { status: '304 Not Modified', headers: [['ETag', etag], shared], body: null }
+  return { status: '200 OK', headers: [['Content-Type', contentType], ['ETag', etag], shared], body: bytes }
+}
+
+/** If-None-Match compares weakly: W/ is looked through (RFC 9110, 13.1.2). */
+function matches(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(etag) ?? false)
+}
+
+const reasons: Record<number, string> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+/** An error as problem details (rule 29). */
+export function problemAnswer(problem: Problem): Answer {
+  const headers: Header[] = [['Content-Type', problemContentType], noStore]
+  if (problem.code === 'method-not-allowed') headers.push(['Allow', methods])
+  if (problem.retryAfter !== undefined) headers.push(['Retry-After', String(problem.retryAfter)])
+  return {
+    status: `${problem.status} ${reasons[problem.status] ?? ''}`,
+    headers,
+    body: Buffer.from(JSON.stringify(problem.details)),
+  }
+}

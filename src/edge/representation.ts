@@ -1,0 +1,76 @@
+// The bodies of polls (rules 21 to 23), made when first asked for and kept until the state changes.
+import { createHash } from 'node:crypto'
+import { textOf } from '../domain/record.ts'
+import {
+  type Answers,
+  recordsOf,
+  type ShownChannel,
+  type ShownRecord,
+  type ShownStation,
+} from './channel-state.ts'
+import type { Representation } from './headers.ts'
+import type { Selection } from './route.ts'
+
+const open = Buffer.from('[')
+const comma = Buffer.from(',')
+const close = Buffer.from(']')
+
+/** The answer for a channel; null: nothing to show. */
+export function channelJson(channel: ShownChannel, selection: Selection): Representation | null {
+  return kept(channel, `json ${selection}`, () => {
+    const records = recordsOf(channel, selection)
+    if (records.length === 0) return null
+    return json(selection === 'all' ? arrayOf(records) : (records[0]?.bytes ?? new Uint8Array()))
+  })
+}
+
+/** The text of a channel (rule 22); null: nothing to show. There is no text form of both records. */
+export function channelText(channel: ShownChannel, selection: 'now' | 'next'): Representation | null {
+  return kept(channel, `text ${selection}`, () => {
+    const record = channel[selection]
+    if (record === null) return null
+    const text = textOf(JSON.parse(Buffer.from(record.bytes).toString()))
+    return represent('text/plain; charset=utf-8', Buffer.from(text))
+  })
+}
+
+/** The array for a station, ordered by channelkey; with `all`, each channel's `now` before its `next` (rule 21). */
+export function stationJson(station: ShownStation, selection: Selection): Representation {
+  const made = kept(station, selection, () => {
+    const channels = [...station.channels.values()].sort(byChannelkey)
+    const records = channels.flatMap(channel => recordsOf(channel, selection))
+    return json(arrayOf(records.filter(record => record.stationkey === station.stationkey)))
+  })
+  return made ?? emptyArray
+}
+
+/** The answer for a station of which nothing is shown. */
+export const emptyArray: Representation = json(Buffer.from('[]'))
+
+function kept(of: { answers: Answers | null }, name: string, make: () => Representation | null) {
+  of.answers ??= new Map()
+  let answer = of.answers.get(name)
+  if (answer === undefined) {
+    answer = make()
+    of.answers.set(name, answer)
+  }
+  return answer
+}
+
+function byChannelkey(a: ShownChannel, b: ShownChannel): number {
+  return a.channelkey < b.channelkey ? -1 : 1
+}
+
+function arrayOf(records: ShownRecord[]): Uint8Array {
+  const parts = records.flatMap((record, at) => (at === 0 ? [record.bytes] : [comma, record.bytes]))
+  return Buffer.concat([open, ...parts, close])
+}
+
+function json(bytes: Uint8Array): Representation {
+  return represent('application/json', bytes)
+}
+
+/** Made from the bytes alone, so that it is equal on all edges (rule 23). */
+function represent(contentType: string, bytes: Uint8Array): Representation {
+  return { contentType, bytes, etag: `"${createHash('sha1').update(bytes).digest('base64url')}"` }
+}

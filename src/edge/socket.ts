@@ -1,0 +1,161 @@
+// WebSockets (spec 4.4, rule 24): the path is the subscription.
+import { Problem } from '../api/errors.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { type Audience, type Client, closeCodes, endSocket } from './audience.ts'
+import { CatchUp } from './catch-up.ts'
+import { type ChannelStates, recordsOf, type ShownChannel } from './channel-state.ts'
+import type { Exchange } from './exchange.ts'
+import { refuseBody, requireLoaded, type Serving } from './poll.ts'
+import { socketRoute, socketSelection } from './route.ts'
+import type { UwsBehaviour, UwsSocketContext } from './uws.ts'
+
+export type SocketLimits = {
+  /** Open sockets. */
+  maxSockets: number
+  /** Bytes of live records that may wait for one socket. */
+  maxQueueBytes: number
+}
+
+/** Over this a client's message closes its socket (rule 24). Bytes. */
+export const maxMessageBytes = 1024
+
+/** The library pings 16 s before this runs out: at 28 s, so the 30 s and 60 s of rule 24 are kept. Seconds. */
+export const idleTimeoutSeconds = 44
+
+/** Past this the library cuts the connection without a close frame; between it and ours we can still say why. Bytes. */
+const maxPayloadLength = 16 * 1024
+
+/** The library's words for a client that did not answer its ping in time, and for one that passed maxPayloadLength. */
+const timedOut = 'WebSocket timed out from inactivity'
+const tooBig = 'Received too big message'
+
+export type SocketContext = {
+  readonly serving: Serving
+  readonly audience: Audience
+  readonly metrics: Metrics
+  readonly limits: SocketLimits
+}
+
+/** Turns a request into a socket. Throws or rejects with a Problem: the upgrade is refused with it. */
+export function upgrade(
+  exchange: Exchange,
+  socketContext: UwsSocketContext,
+  context: SocketContext,
+): Promise<void> | undefined {
+  refuseBody(exchange)
+  const route = socketRoute(exchange.path)
+  if (route === undefined) throw new Problem('not-found')
+  requireLoaded(context.serving)
+  const { selection } = socketSelection(exchange.query)
+  return context.serving.directory.whenKnown(route.scope, route.key, () => {
+    requireRoom(context)
+    const { websocketKey, websocketProtocol, websocketExtensions } = exchange.headers
+    const client: Client = {
+      ...route,
+      selection,
+      topic: null,
+      catchUp: null,
+      readUpTo: 0,
+      closedFor: null,
+    }
+    exchange.upgrade(res =>
+      res.upgrade({ client }, websocketKey, websocketProtocol, websocketExtensions, socketContext),
+    )
+  })
+}
+
+function requireRoom({ serving, audience, limits, metrics }: SocketContext): void {
+  if (serving.draining()) throw new Problem('busy', 'This edge is shutting down.', { retryAfter: 1 })
+  if (audience.size < limits.maxSockets) return
+  metrics.edgeRejected.inc({ limit: 'sockets' })
+  throw new Problem('busy', 'This edge has as many sockets as it may have.', { retryAfter: 5 })
+}
+
+/** A socket's life, but for its upgrade. */
+export function socketBehaviour(
+  context: SocketContext,
+): Omit<UwsBehaviour<{ client: Client }>, 'upgrade' | 'compression'> {
+  const { audience, limits, metrics, serving } = context
+  return {
+    idleTimeout: idleTimeoutSeconds,
+    sendPingsAutomatically: true,
+    maxPayloadLength,
+    maxBackpressure: limits.maxQueueBytes,
+    closeOnBackpressureLimit: true,
+
+    open(ws) {
+      const { client } = ws.getUserData()
+      const topic = audience.join(ws, client)
+      const catchUp = new CatchUp(ws, snapshot(client, serving.states), limits.maxQueueBytes, {
+        done() {
+          topic.catchingUp.delete(catchUp)
+          client.catchUp = null
+          ws.subscribe(topic.name)
+        },
+        overrun() {
+          client.closedFor = 'slow'
+          ws.close()
+        },
+      })
+      client.catchUp = catchUp
+      topic.catchingUp.add(catchUp)
+      catchUp.pump()
+    },
+
+    message(ws, message) {
+      if (message.byteLength > maxMessageBytes)
+        endSocket(ws, closeCodes.tooLong, 'message too long', 'too-long')
+    },
+
+    drain(ws) {
+      const { client } = ws.getUserData()
+      if (ws.getBufferedAmount() > 0) return
+      hasRead(client)
+      ws.cork(() => client.catchUp?.pump())
+    },
+
+    pong(ws) {
+      hasRead(ws.getUserData().client)
+    },
+
+    close(ws, code, message) {
+      const { client } = ws.getUserData()
+      const abnormal = code === closeCodes.abnormal
+      const reason =
+        client.closedFor ?? (abnormal ? closedByLibrary(client, message, limits.maxQueueBytes) : null)
+      if (reason !== null) metrics.edgeClosed.inc({ reason })
+      audience.leave(ws, client)
+    },
+  }
+}
+
+/** What a new socket is sent: `next` before `now`, for some clients take every message for the current track. */
+export function snapshot({ scope, key, selection }: Client, states: ChannelStates): Uint8Array[] {
+  const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
+  if (scope === 'listener') return []
+  if (scope === 'channel') {
+    const channel = states.channel(key)
+    return channel === undefined ? [] : wanted(channel).map(record => record.bytes)
+  }
+  const channels = [...(states.station(key)?.channels.values() ?? [])]
+  return channels
+    .flatMap(wanted)
+    .filter(record => record.stationkey === key)
+    .map(record => record.bytes)
+}
+
+function hasRead(client: Client): void {
+  if (client.topic !== null) client.readUpTo = client.topic.published
+}
+
+/**
+ * Why the library closed a socket, where it did. It does not say so of a slow client (not in all its builds), but
+ * that has been sent more than the limit since it was last known to have read all.
+ */
+function closedByLibrary(client: Client, message: ArrayBuffer, maxQueueBytes: number) {
+  const text = Buffer.from(message).toString()
+  if (text === timedOut) return 'timeout'
+  if (text === tooBig) return 'too-long'
+  const unread = (client.topic?.published ?? 0) - client.readUpTo
+  return unread > maxQueueBytes ? 'slow' : null
+}

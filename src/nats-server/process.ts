@@ -4,6 +4,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { isComplaint } from './log-line.ts'
 
 export type LaunchOptions = {
   binary: string
@@ -21,12 +22,14 @@ export type NatsProcess = {
   readonly ready: Promise<number>
   /** Resolves when it is gone, to how: `code 1`, `signal SIGKILL`. */
   readonly exited: Promise<string>
+  /** Nothing happens where it is gone. */
+  signal(name: NodeJS.Signals): void
   /** Asks it to end, kills it after the grace, resolves when it is gone. */
   stop(graceMs: number): Promise<void>
 }
 
 const pollMs = 10
-const linesKept = 10
+const complaintsKept = 5
 
 /** Starts a nats-server in a process group of its own: a Ctrl-C must not reach it before its clients are done. */
 export function launchNats({ binary, args, env, portsFolder, onLine }: LaunchOptions): NatsProcess {
@@ -38,10 +41,10 @@ export function launchNats({ binary, args, env, portsFolder, onLine }: LaunchOpt
   // Neither the child nor the pipe keeps a process alive that has nothing else to do.
   child.unref()
   ;(child.stderr as Socket).unref()
-  const lastLines: string[] = []
+  const complaints: string[] = []
   createInterface({ input: child.stderr }).on('line', line => {
-    lastLines.push(line)
-    if (lastLines.length > linesKept) lastLines.shift()
+    if (isComplaint(line)) complaints.push(line)
+    if (complaints.length > complaintsKept) complaints.shift()
     onLine(line)
   })
   let ended: string | undefined
@@ -53,6 +56,7 @@ export function launchNats({ binary, args, env, portsFolder, onLine }: LaunchOpt
     // close comes after exit, when its last line has been read.
     child.on('close', (code, signal) => {
       ended ??= signal === null ? `code ${code}` : `signal ${signal}`
+      rmSync(portsFile, { force: true })
       resolve(ended)
     })
   })
@@ -63,7 +67,7 @@ export function launchNats({ binary, args, env, portsFolder, onLine }: LaunchOpt
       if (port === undefined && ended === undefined) return
       clearInterval(timer)
       if (port !== undefined) resolve(port)
-      else reject(new Error([`nats-server ended with ${ended}`, ...lastLines].join('\n')))
+      else reject(new Error([`it ended with ${ended}`, ...complaints].join(' | ')))
     }, pollMs)
   })
   // Whoever waits for exited only must not be ended by an unhandled rejection.
@@ -72,14 +76,14 @@ export function launchNats({ binary, args, env, portsFolder, onLine }: LaunchOpt
     pid: child.pid,
     ready,
     exited,
+    signal(name) {
+      child.kill(name)
+    },
     async stop(graceMs) {
-      if (ended === undefined) {
-        child.kill('SIGTERM')
-        const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
-        await exited
-        clearTimeout(timer)
-      }
-      rmSync(portsFile, { force: true })
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+      await exited
+      clearTimeout(timer)
     },
   }
 }

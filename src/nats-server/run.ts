@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 
 export type RunOptions = { cwd: string; env?: NodeJS.ProcessEnv; timeoutMs: number }
 
-/** Resolves to what the tool printed; rejects with one line: that it is missing, or the last line of its complaint. */
+/** Resolves to what the tool printed; rejects with one line: that it is missing, or a line of its complaint. */
 export async function run(tool: string, args: readonly string[], options: RunOptions): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(tool, args, {
@@ -17,6 +17,9 @@ export async function run(tool: string, args: readonly string[], options: RunOpt
     const { code, killed, stderr } = error as { code?: unknown; killed?: boolean; stderr?: string }
     if (code === 'ENOENT') throw new Error(`there is no ${tool}`)
     if (killed === true) throw new Error(`${tool} took longer than ${options.timeoutMs / 1000} s`)
-    throw new Error(`${tool}: ${stderr?.trim().split('\n').at(-1) || `ended with ${code}`}`)
+    const lines = stderr?.trim().split('\n') ?? []
+    throw new Error(
+      `${tool}: ${lines.find(line => line.startsWith('E:')) ?? lines.at(-1) ?? `ended with ${code}`}`,
+    )
   }
 }

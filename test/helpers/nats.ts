@@ -59,13 +59,10 @@ export async function startNats(options: TestNatsOptions = {}): Promise<TestNats
       throw error
     }
   }
-  const signal = (name: NodeJS.Signals) => {
-    if (running && current.nats.pid !== undefined) process.kill(current.nats.pid, name)
-  }
   const end = async (how: NodeJS.Signals) => {
     // One that stands still hears no SIGTERM.
-    signal('SIGCONT')
-    signal(how)
+    current.nats.signal('SIGCONT')
+    current.nats.signal(how)
     await current.nats.stop(stopGraceMs)
     current.guard.kill('SIGKILL')
   }
@@ -88,10 +85,10 @@ export async function startNats(options: TestNatsOptions = {}): Promise<TestNats
       running = false
     },
     pause() {
-      signal('SIGSTOP')
+      current.nats.signal('SIGSTOP')
     },
     resume() {
-      signal('SIGCONT')
+      current.nats.signal('SIGCONT')
     },
     async restart() {
       if (running) await end('SIGTERM')

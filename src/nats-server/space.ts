@@ -1,0 +1,62 @@
+// How much the streams may take, so that JetStream's limit answers before the disk is full.
+import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+const MiB = 1024 * 1024
+
+/** Bytes of the disk that the streams leave alone: a twentieth of what is free, at least 256 MiB. */
+export function reservedBytes(freeBytes: number): number {
+  return Math.max(256 * MiB, Math.ceil(freeBytes / 20))
+}
+
+/**
+ * The limit in bytes for JetStream's file store: what the streams hold and what the disk still takes.
+ * Never 0, which would mean no limit: on a full disk the server starts, and refuses.
+ */
+export function fileStoreLimit(heldBytes: number, freeBytes: number): number {
+  return Math.max(1, heldBytes + Math.max(0, freeBytes - reservedBytes(freeBytes)))
+}
+
+/** Bytes that this process may still write to the disk of a folder. */
+export function freeBytesAt(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+/**
+ * The bytes of all messages in a store, as JetStream counts them: uncompressed. A compressed block begins with
+ * `cmp`, the algorithm, and its uncompressed size as a varint.
+ */
+export function heldBytes(storeFolder: string): number {
+  const head = Buffer.alloc(16)
+  return blockFiles(storeFolder).reduce((sum, file) => sum + blockBytes(file, head), 0)
+}
+
+function blockFiles(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return blockFiles(path)
+    return entry.name.endsWith('.blk') ? [path] : []
+  })
+}
+
+function blockBytes(file: string, head: Buffer): number {
+  const descriptor = openSync(file, 'r')
+  try {
+    const length = readSync(descriptor, head, 0, head.length, 0)
+    const compressed = length > 4 && head.toString('latin1', 0, 3) === 'cmp'
+    return compressed ? varint(head, 4) : statSync(file).size
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function varint(bytes: Buffer, from: number): number {
+  let value = 0
+  for (let index = from, factor = 1; index < bytes.length; index++, factor *= 128) {
+    const byte = bytes[index] ?? 0
+    value += (byte & 127) * factor
+    if (byte < 128) break
+  }
+  return value
+}

@@ -28,6 +28,12 @@ export function createMetrics() {
     ),
     intakeWaiting: gauge('intake_waiting_pushes', 'Pushes that wait for their append'),
     intakeRejected: counter('intake_rejected_total', 'Requests refused at a limit', ['limit']),
+    intakeForgotten: counter(
+      'intake_forgotten_total',
+      'Channels and source addresses forgotten because a table of rate limits was full',
+      ['table'],
+    ),
+    intakeFirstHeads: gauge('intake_first_heads', 'Connections that have not sent their first request yet'),
     projectorActive: gauge('projector_active', '1 while this projector folds, 0 while it stands by'),
     projectorEvents: counter('projector_events_total', 'Events folded, by kind', ['kind']),
     projectorValues: counter('projector_values_total', 'Values written to the bucket channel'),

@@ -1,0 +1,169 @@
+// The use case: one push, from its receipt to its answer, whatever brought it here. It is answered only after its
+// event is stored (rule 1).
+import { randomUUID } from 'node:crypto'
+import { v5 as uuidV5, v7 as uuidV7 } from 'uuid'
+import { Problem } from '../api/errors.ts'
+import type { PushResponse } from '../api/push.ts'
+import { judgeClock } from '../domain/clock.ts'
+import type { ChannelContext, PushEvent } from '../domain/event.ts'
+import { isKey } from '../domain/keys.ts'
+import type { Decoded, DecodeFacts } from '../domain/normalise.ts'
+import { contextOf } from '../domain/registry.ts'
+import { makeResponse } from '../domain/response.ts'
+import { LogUnavailable } from '../log/connection.ts'
+import type { EventLog } from '../log/event-log.ts'
+import type { Registry } from '../log/registry.ts'
+import type { Tokens } from '../log/tokens.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { AppendQueue, Place } from './append-queue.ts'
+import type { PushRate } from './push-rate.ts'
+import type { WrongTokens } from './wrong-tokens.ts'
+
+/** A push that has arrived whole. */
+export type Push = {
+  channelkey: string
+  /** undefined: none was sent. */
+  token: string | undefined
+  /** Address of the sender. */
+  address: string
+  /** The header Idempotency-Key as sent (rule 11). */
+  idempotencyKey: string | undefined
+  /** Reads what was pushed; may throw a Problem. Called once the token has matched. */
+  decode(facts: DecodeFacts): Decoded
+}
+
+export type AcceptPush = (push: Push) => Promise<PushResponse>
+
+export type PushParts = {
+  registry: Pick<Registry, 'findChannel' | 'findStation'>
+  tokens: Pick<Tokens, 'matches'>
+  events: Pick<EventLog, 'append'>
+  queue: AppendQueue
+  rate: PushRate
+  wrongTokens: WrongTokens
+  metrics: Pick<Metrics, 'intakeAppend' | 'intakeRejected'>
+  /** Unix milliseconds. */
+  clock: () => number
+  /** Name of this intake process. */
+  intake: string
+}
+
+/** Seconds after which a sender may try again while the log does not answer. */
+const unavailableRetrySeconds = 2
+const idempotencyKey = /^[!-~]{1,64}$/
+/** Namespace of the ids made from an Idempotency-Key, so that both answers to a repeated request name the same. */
+const idNamespace = '0b9c6e6a-54f7-5a2c-8f0e-6d7c1c0a9b57'
+
+/**
+ * The function that accepts pushes. It must be called in the order in which they arrived; it takes the place in the
+ * channel's line before its first await. Resolves to the answer of spec 2.2; throws a Problem: 404 unknown channel,
+ * 403 wrong token, 429, 400, and 503 when the event is not known to be stored.
+ */
+export function acceptPushes(parts: PushParts): AcceptPush {
+  const { queue, metrics, clock } = parts
+  return async push => {
+    const receivedMs = clock()
+    const arrived = performance.now()
+    const place = queue.enter(push.channelkey)
+    try {
+      const context = await requireChannel(parts, push, place)
+      await requireToken(parts, push, place)
+      requireRate(parts, push)
+      const { event, messageId } = makeEvent(parts, push, context, receivedMs)
+      await place.turn()
+      await place.inTime(parts.events.append(push.channelkey, event, messageId, place.leftMs()))
+      metrics.intakeAppend.observe((performance.now() - arrived) / 1000)
+      return answer(push.channelkey, event)
+    } catch (error) {
+      if (error instanceof LogUnavailable) {
+        throw new Problem('unavailable', undefined, { retryAfter: unavailableRetrySeconds })
+      }
+      throw error
+    } finally {
+      place.leave()
+    }
+  }
+}
+
+async function requireChannel(
+  { registry }: PushParts,
+  { channelkey }: Push,
+  place: Place,
+): Promise<ChannelContext> {
+  const entry = isKey(channelkey) ? await place.inTime(registry.findChannel(channelkey)) : undefined
+  if (entry === undefined) throw new Problem('unknown-channel')
+  const { value: channel, revision } = entry
+  const station = await place.inTime(registry.findStation(channel.station))
+  // A station that is not there yet must not silence its channel: the key stands for its name.
+  const fallback = { key: channel.station, name: '', timezone: null }
+  return contextOf(channel, station?.value ?? fallback, revision)
+}
+
+async function requireToken(parts: PushParts, push: Push, place: Place): Promise<void> {
+  const { tokens, wrongTokens, metrics } = parts
+  // A request without any is how some clients ask whether one is needed; it guesses nothing, so it does not count.
+  if (push.token === undefined) throw new Problem('wrong-token', 'No push token was sent.')
+  if (await place.inTime(tokens.matches(push.channelkey, push.token))) return
+  const retryAfter = wrongTokens.note(push.address, performance.now())
+  if (retryAfter === 0) throw new Problem('wrong-token')
+  metrics.intakeRejected.inc({ limit: 'wrong-tokens' })
+  throw new Problem('too-many-wrong-tokens', undefined, { retryAfter })
+}
+
+function requireRate({ rate, metrics }: PushParts, { channelkey }: Push): void {
+  const retryAfter = rate.charge(channelkey, performance.now())
+  if (retryAfter === 0) return
+  metrics.intakeRejected.inc({ limit: 'push-rate' })
+  throw new Problem('too-many-pushes', undefined, { retryAfter })
+}
+
+function makeEvent(
+  parts: PushParts,
+  push: Push,
+  context: ChannelContext,
+  receivedMs: number,
+): { event: PushEvent; messageId: string } {
+  const { channelkey } = push
+  const key = requireIdempotencyKey(push.idempotencyKey)
+  const decoded = push.decode({ arrivalMs: receivedMs, zone: context.timezone })
+  if (!decoded.ok) throw new Problem('invalid', undefined, { errors: decoded.errors })
+  const { element, given, tracktype, time, warnings } = decoded
+  const { startMs, explicit, warning } = judgeClock(
+    time.explicitMs,
+    receivedMs,
+    context.holdSeconds,
+    tracktype,
+  )
+  // A channelkey holds no dot, so no two channels share a message id.
+  const messageId = key === undefined ? randomUUID() : `${channelkey}.${key}`
+  const event: PushEvent = {
+    v: 1,
+    kind: tracktype,
+    element: element.id === '' ? { ...element, id: generateId(key && messageId) } : element,
+    given,
+    startMs,
+    explicit,
+    receivedMs,
+    intake: parts.intake,
+    warnings: warning === null ? warnings : [...warnings, warning],
+    context,
+  }
+  return { event, messageId }
+}
+
+/** The key, or undefined where none (or an empty one) was sent. */
+function requireIdempotencyKey(sent: string | undefined): string | undefined {
+  if (sent === undefined || sent === '') return undefined
+  if (idempotencyKey.test(sent)) return sent
+  const message = 'must be at most 64 visible ASCII characters'
+  throw new Problem('invalid', undefined, { errors: [{ field: 'Idempotency-Key', message }] })
+}
+
+function generateId(repeatable: string | undefined): string {
+  return repeatable === undefined ? uuidV7() : uuidV5(repeatable, idNamespace)
+}
+
+function answer(channelkey: string, event: PushEvent): PushResponse {
+  const { element, startMs, kind: tracktype, context, warnings } = event
+  return makeResponse({ channelkey, element, startMs, tracktype, context, warnings })
+}

@@ -1,0 +1,87 @@
+// From what HTTP brought to the decoder of the domain, for each form of a push (spec 4.1, 4.2, rules 4 and 9).
+import { Compile } from 'typebox/compile'
+import { type FieldError, Problem } from '../api/errors.ts'
+import { PushBody } from '../api/push.ts'
+import { decodeJsonBody } from '../domain/body.ts'
+import { decodeObject, decodeParameters } from '../domain/decode.ts'
+import { findEncoding } from '../domain/encoding.ts'
+import type { Decoded, DecodeFacts } from '../domain/normalise.ts'
+import { maxQueryParameters, parseQuery, type QueryParameters } from '../domain/query.ts'
+import type { BodyType } from './content-type.ts'
+
+const mandatory = ['song', 'artist', 'duration'] as const
+
+const shape = Compile(PushBody)
+
+/** The query of a request target, without the `?`: everything after the first one, a raw '#' too (rule 4). */
+export function rawQueryOf(target: string): string {
+  const at = target.indexOf('?')
+  return at < 0 ? '' : target.slice(at + 1)
+}
+
+/** The parameters of a push's request target. Throws 400. */
+export function readQuery(target: string): QueryParameters {
+  return requireParameters(rawQueryOf(target))
+}
+
+/** A push whose parameters are read already. */
+export function readParameters(parameters: QueryParameters, facts: DecodeFacts): Decoded {
+  refuseListener(parameters)
+  return decodeParameters(parameters, facts)
+}
+
+/** A push by POST. `target` may name a listener only. Throws 400. */
+export function readPost(target: string, body: Buffer, type: BodyType, facts: DecodeFacts): Decoded {
+  refuseListener(readQuery(target))
+  return type.kind === 'form' ? readForm(body, type.charset, facts) : readJson(body, type.charset, facts)
+}
+
+function readForm(body: Buffer, charset: string | undefined, facts: DecodeFacts): Decoded {
+  const parameters = requireParameters(body.toString('latin1'))
+  refuseListener(parameters)
+  const missing = mandatory.filter(name => !parameters.has(name))
+  if (missing.length > 0) return { ok: false, errors: missing.map(missingField) }
+  if (!parameters.has('encoding') && charset !== undefined && findEncoding(charset) !== null) {
+    parameters.set('encoding', Buffer.from(charset))
+  }
+  return decodeParameters(parameters, facts)
+}
+
+function readJson(body: Buffer, charset: string | undefined, facts: DecodeFacts): Decoded {
+  const json = decodeJsonBody(body, charset)
+  if (!json.ok) throw new Problem('malformed', json.message)
+  const { value, text, warnings } = json
+  if (!shape.Check(value)) return { ok: false, errors: mandatory.flatMap(name => faultOf(name, value)) }
+  const decoded = decodeObject(value, text, facts)
+  return decoded.ok ? { ...decoded, warnings: [...warnings, ...decoded.warnings] } : decoded
+}
+
+/** Why a mandatory field does not have the shape. */
+function faultOf(name: (typeof mandatory)[number], body: Record<string, unknown>): FieldError[] {
+  if (body[name] === undefined) return [missingField(name)]
+  if (fieldShapes[name].Check(body[name])) return []
+  return [{ field: name, message: name === 'duration' ? 'must be a number of seconds' : 'must be a string' }]
+}
+
+const fieldShapes = {
+  song: Compile(PushBody.properties.song),
+  artist: Compile(PushBody.properties.artist),
+  duration: Compile(PushBody.properties.duration),
+}
+
+function missingField(field: string): FieldError {
+  return { field, message: 'is missing' }
+}
+
+function requireParameters(raw: string): QueryParameters {
+  const parameters = parseQuery(raw)
+  if (parameters !== null) return parameters
+  const message = `has more than ${maxQueryParameters} parameters`
+  throw new Problem('invalid', undefined, { errors: [{ field: 'query', message }] })
+}
+
+/** A title for one listener must not be shown to everybody (rule 18): better refused than ignored. */
+export function refuseListener(parameters: QueryParameters): void {
+  if (!parameters.has('metaid')) return
+  throw new Problem('invalid', undefined, { errors: [{ field: 'metaid', message: 'is not supported yet' }] })
+}

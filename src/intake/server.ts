@@ -1,0 +1,148 @@
+// The intake's HTTP server: Fastify on node:http, behind the front that mends rude requests (rule 10). node:http,
+// since encoders send what a stricter server refuses or destroys.
+import { createServer as createHttp, METHODS, type RequestListener, type Server } from 'node:http'
+import { createServer as createHttps } from 'node:https'
+import type { Socket } from 'node:net'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { type FastifyRequest, fastify } from 'fastify'
+import { Problem } from '../api/errors.ts'
+import { maxPushBodyBytes } from '../api/push.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { readBody } from './body.ts'
+import { Conversations } from './in-order.ts'
+import { answerProblem, problemOf } from './problem-answer.ts'
+import { answerHeaders, refuse } from './raw-answer.ts'
+import { type FrontOptions, maxHeadBytes, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
+
+/** PEM texts. */
+export type TlsKeys = { cert: string; key: string }
+
+export type ServerOptions = {
+  tls: TlsKeys | undefined
+  metrics: Metrics
+  log: Logger
+  /** Whether answers close their connection. */
+  draining(): boolean
+  front?: Pick<FrontOptions, 'headTimeoutMs' | 'maxPending'>
+}
+
+export type IntakeServer = ReturnType<typeof createServer>
+export type App = IntakeServer['app']
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Its answers count as pushes. */
+    push?: boolean
+  }
+}
+
+const httpOptions = {
+  requireHostHeader: false,
+  maxHeaderSize: maxMendedHeadBytes,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 60_000,
+  connectionsCheckingInterval: 1_000,
+  handshakeTimeout: 10_000,
+}
+
+/** Routes may be added to `app`; `server` is to be listened on once `app` is ready. Throws on keys that are none. */
+export function createServer({ tls, metrics, log, draining, front: frontOptions }: ServerOptions) {
+  const conversations = new Conversations()
+  const listen = (listener: RequestListener): Server => {
+    const answer = conversations.inOrder((request, response) => {
+      for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
+      listener(request, response)
+    })
+    return tls === undefined
+      ? createHttp(httpOptions, answer)
+      : createHttps({ ...httpOptions, ...tls }, answer)
+  }
+  const app = fastify({
+    serverFactory: listen,
+    logger: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: maxMendedHeadBytes,
+      // The query is read from its bytes, never from a parsed string (rule 4).
+      querystringParser: () => ({}),
+    },
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
+    rewriteUrl: ({ url = '/' }) => originForm(url),
+    frameworkErrors: (error, _request, reply) =>
+      void answerProblem(reply, problemOf(error) ?? new Problem('malformed')),
+    clientErrorHandler: (error, socket) => {
+      if (error.code === 'ECONNRESET') return void socket.destroy()
+      const problem =
+        error.code === 'HPE_HEADER_OVERFLOW'
+          ? new Problem('too-large', `The request head is over ${maxHeadBytes} bytes.`)
+          : new Problem('malformed', `The bytes are not an HTTP request (${error.message}).`)
+      conversations.answered(socket).then(() => refuse(socket, problem), log.error)
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, payload, done) => readBody(payload, maxPushBodyBytes, done))
+  app.addHook('onRequest', (request, _reply, next) => next(faultBeforeBody(request)))
+  app.addHook('onSend', (request, reply, _payload, next) => {
+    if (draining()) reply.header('Connection', 'close')
+    if (request.routeOptions.config.push) metrics.intakePushes.inc({ status: String(reply.statusCode) })
+    if (reply.statusCode === 413) metrics.intakeRejected.inc({ limit: 'body' })
+    next()
+  })
+  app.setNotFoundHandler((_request, reply) => answerProblem(reply, new Problem('not-found')))
+  app.setErrorHandler((error, _request, reply) => {
+    const problem = problemOf(error)
+    if (problem === undefined) log.error({ err: error }, 'a request failed')
+    return answerProblem(reply, problem ?? new Problem('internal'))
+  })
+  const server = app.server as Server
+  return { app, server, front: frontOf(server, tls !== undefined, { ...frontOptions, metrics }) }
+}
+
+/** Refuses every other method of a path, HEAD too: it must never push (rule 3). */
+export function refuseOtherMethods(app: App, url: string, allowed: string[]): void {
+  app.route({
+    method: app.supportedMethods.filter(method => !allowed.includes(method)),
+    url,
+    onRequest: (_request, reply, next) => {
+      reply.header('Allow', allowed.join(', '))
+      next(new Problem('method-not-allowed'))
+    },
+    handler: () => undefined,
+  })
+}
+
+/** Puts the front between the server's new connections and its parser. */
+function frontOf(server: Server, isTls: boolean, options: Omit<FrontOptions, 'handOn'>): RudeFront {
+  const event = isTls ? 'secureConnection' : 'connection'
+  const [parse] = server.listeners(event)
+  server.removeAllListeners(event)
+  const front = new RudeFront({ ...options, handOn: socket => parse?.call(server, socket) })
+  server.on(event, (socket: Socket) => front.take(socket))
+  return front
+}
+
+/** An absolute-form target without its origin (RFC 9112 3.2.2). */
+function originForm(target: string): string {
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+function faultBeforeBody(request: FastifyRequest): Problem | undefined {
+  if (request.is404) return new Problem('not-found')
+  const { 'sec-purpose': secPurpose, purpose } = request.headers
+  if (/prefetch/i.test(`${secPurpose} ${purpose}`)) return new Problem('prefetch')
+  // Fastify would refuse an empty or odd one; it is judged by rule 9 alone, with contentTypeOf.
+  delete request.raw.headers['content-type']
+  return undefined
+}
+
+/** The Content-Type as sent. */
+export function contentTypeOf({ raw }: FastifyRequest): string | undefined {
+  return raw.headersDistinct['content-type']?.[0]
+}

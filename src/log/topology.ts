@@ -24,6 +24,7 @@ export const streams = {
   channel: 'KV_channel',
   registry: 'KV_registry',
   token: 'KV_token',
+  mount: 'KV_mount',
 } as const
 
 const duplicateWindowMs = 2 * 60_000
@@ -54,6 +55,7 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
   })
   await ensure(connection, { ...bucket, name: streams.registry, subjects: ['$KV.registry.>'] })
   await ensure(connection, { ...bucket, name: streams.token, subjects: ['$KV.token.>'] })
+  await ensure(connection, { ...bucket, name: streams.mount, subjects: ['$KV.mount.>'] })
   const channel = await ensure(connection, {
     ...shared,
     name: streams.channel,

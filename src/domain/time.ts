@@ -103,7 +103,7 @@ function readAsNow(text: string): TimeReading {
 
 function inRange(text: string, ms: number, warnings: string[]): TimeReading {
   if (ms >= minTimeMs && ms < endTimeMs) return { ok: true, explicitMs: ms, warnings }
-  return { ok: false, message: `${quote(text)} is not a time in the years 1970 to 9999` }
+  return { ok: false, message: `${quote(text)} lies outside 1970-01-01 to 9999-12-30` }
 }
 
 function notATime(text: string): TimeReading {

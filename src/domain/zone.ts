@@ -37,7 +37,7 @@ export function readOffset(text: string): number | null {
   const parts = fixedOffset.exec(text)
   if (parts === null) return null
   const minutes = Number(parts[2]) * 60 + Number(parts[3])
-  return (parts[1] === '-' ? -minutes : minutes) * 60_000
+  return (parts[1] === '-' ? 0 - minutes : minutes) * 60_000
 }
 
 /**

@@ -3,11 +3,18 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LoggedEvent, NowNextEvent } from '../domain/event.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { failureOf, type LogConnection, LogUnavailable, messageOf } from './connection.ts'
+import { asLogError, failureOf, type LogConnection, LogUnavailable, messageOf } from './connection.ts'
 import { readBatch, type Stored } from './direct.ts'
 import { streams } from './topology.ts'
 
 export type Appended = { sequence: number; duplicate: boolean }
+
+export type LogExtent = {
+  firstSequence: number
+  lastSequence: number
+  /** The server's clock, unix milliseconds. */
+  nowMs: number
+}
 
 /** How long one attempt waits for its ack. */
 const attemptMs = 1_000
@@ -86,16 +93,41 @@ export class EventLog {
     else log.info('the log EVENTS takes events again')
   }
 
+  /** What the log holds, and the time on its clock. Throws LogUnavailable. */
+  async extent(): Promise<LogExtent> {
+    try {
+      const { state, ts } = await this.#connection.jsm.streams.info(streams.events)
+      return { firstSequence: state.first_seq, lastSequence: state.last_seq, nowMs: Date.parse(ts ?? '') }
+    } catch (error) {
+      throw asLogError(error)
+    }
+  }
+
   /**
    * The events from one sequence to another, both included, in order; those past retention are left out, and so are
    * those of a later release. Holds one batch (256 events, 1 MiB) at a time. Throws LogUnavailable.
    */
   async *read(from: number, to: number): AsyncIterable<LoggedEvent> {
-    for await (const raw of readRawEvents(this.#connection, from, to)) {
+    for await (const raw of this.readRaw(from, to)) {
       const event = decodeEvent(raw)
       if (event instanceof Error)
         this.#connection.log.warn({ sequence: raw.sequence, error: event.message }, 'event left out')
       else yield event
+    }
+  }
+
+  /** Like read, undecoded and complete. */
+  async *readRaw(from: number, to: number): AsyncIterable<RawEvent> {
+    for (let next = Math.max(1, from); next <= to; ) {
+      const batch = Math.min(readBatchEvents, to - next + 1)
+      const request = { seq: next, batch, max_bytes: readBatchBytes }
+      const messages = await readBatch(this.#connection, streams.events, request)
+      for (const message of messages) {
+        if (message.sequence > to) return
+        yield rawOf(message)
+        next = message.sequence + 1
+      }
+      if (messages.length === 0) return
     }
   }
 }
@@ -108,28 +140,6 @@ export type RawEvent = {
   /** Unix milliseconds. */
   timeMs: number
   data: Uint8Array
-}
-
-/** Like EventLog.read, undecoded. */
-export async function* readRawEvents(
-  connection: LogConnection,
-  from: number,
-  to: number,
-): AsyncIterable<RawEvent> {
-  for (let next = Math.max(1, from); next <= to; ) {
-    const batch = Math.min(readBatchEvents, to - next + 1)
-    const messages = await readBatch(connection, streams.events, {
-      seq: next,
-      batch,
-      max_bytes: readBatchBytes,
-    })
-    for (const message of messages) {
-      if (message.sequence > to) return
-      yield rawOf(message)
-      next = message.sequence + 1
-    }
-    if (messages.length === 0) return
-  }
 }
 
 function rawOf({ subject, sequence, timeMs, headers, data }: Stored): RawEvent {

@@ -1,0 +1,123 @@
+// The bucket `channel` for its only writer, the projector: fenced appends, and the last value of every key.
+import { headers } from '@nats-io/transport-node'
+import { asLogError, failureOf, type LogConnection } from './connection.ts'
+import { type Followed, Follower } from './follow.ts'
+import { streams } from './topology.ts'
+
+/** A value as it is written: its JSON, or what a delete marker says in its headers. */
+export type ValueToWrite =
+  | { channelkey: string; json: string }
+  | { channelkey: string; json: null; event: number; revision: number }
+
+/** The last value of a key, or its delete marker. */
+export type ChannelValue = ValueToWrite & {
+  /** Sequence in KV_channel. */
+  sequence: number
+  /** Which projector wrote it. */
+  writer: string
+}
+
+/** On a delete marker: sequence in EVENTS, and registry revision of the removal. */
+const eventHeader = 'Nownext-Event'
+const revisionHeader = 'Nownext-Revision'
+/** On every value: the process that wrote it. */
+const writerHeader = 'Nownext-Projector'
+const subjectPrefix = '$KV.channel.'
+const appendTimeoutMs = 2_000
+
+/** Another message came between: somebody else writes, or an append of ours was lost. Nothing was stored. */
+export class WrongSequence extends Error {
+  override name = 'WrongSequence'
+}
+
+export class ChannelBucket {
+  readonly #connection: LogConnection
+  readonly #writer: string
+
+  /** writer: a name that no other process has. */
+  constructor(connection: LogConnection, writer: string) {
+    this.#connection = connection
+    this.#writer = writer
+  }
+
+  /**
+   * Appends a value only if `lastSequence` is still the last one of the whole bucket; so its sequence is known to be
+   * lastSequence + 1 before it is sent, and many may be on their way at once. Throws WrongSequence; LogUnavailable
+   * where it may be stored or not.
+   */
+  async append(value: ValueToWrite, lastSequence: number): Promise<void> {
+    const head = headers()
+    head.set(writerHeader, this.#writer)
+    if (value.json === null) {
+      head.set('KV-Operation', 'DEL')
+      head.set(eventHeader, String(value.event))
+      head.set(revisionHeader, String(value.revision))
+    }
+    try {
+      await this.#connection.js.publish(subjectPrefix + value.channelkey, value.json ?? '', {
+        headers: head,
+        expect: { lastSequence },
+        timeout: appendTimeoutMs,
+      })
+    } catch (error) {
+      if (failureOf(error) === 'wrong sequence')
+        throw new WrongSequence(`not behind ${lastSequence}`, { cause: error })
+      throw asLogError(error)
+    }
+  }
+
+  /** Whether it was this process that wrote the value. */
+  isOwn(value: ChannelValue): boolean {
+    return value.writer === this.#writer
+  }
+
+  /** Calls back with the last value of every key, in order of sequence; resolves to the bucket's last sequence. Throws LogUnavailable, or the signal's reason. */
+  async load(take: (value: ChannelValue) => void, signal: AbortSignal): Promise<number> {
+    let last = await this.#lastSequence()
+    await new Promise<void>((resolve, reject) => {
+      const stop = () => {
+        signal.removeEventListener('abort', abort)
+        follower.stop()
+      }
+      const abort = () => {
+        stop()
+        reject(signal.reason)
+      }
+      const follower = new Follower(this.#connection, 'channel', {
+        update(update) {
+          last = Math.max(last, update.sequence)
+          take(channelValueOf(update))
+        },
+        caughtUp() {
+          stop()
+          resolve()
+        },
+      })
+      signal.addEventListener('abort', abort)
+      if (signal.aborted) abort()
+      else follower.start().catch(reject)
+    })
+    return last
+  }
+
+  /** Retention may have emptied the bucket: its last sequence still counts. */
+  async #lastSequence(): Promise<number> {
+    try {
+      return (await this.#connection.jsm.streams.info(streams.channel)).state.last_seq
+    } catch (error) {
+      throw asLogError(error)
+    }
+  }
+}
+
+function channelValueOf({ key, sequence, data, headers: head }: Followed): ChannelValue {
+  const common = { channelkey: key, sequence, writer: head?.get(writerHeader) ?? '' }
+  if (data !== null)
+    return { ...common, json: Buffer.from(data.buffer, data.byteOffset, data.length).toString() }
+  return {
+    ...common,
+    json: null,
+    event: Number(head?.get(eventHeader) || 0),
+    revision: Number(head?.get(revisionHeader) || 0),
+  }
+}

@@ -1,0 +1,76 @@
+// What the projector knows of every channel: the last value as text, decoded when its next event comes.
+import { type ChannelState, initialState } from '../domain/state.ts'
+import { readFolded, readValue } from '../domain/value.ts'
+import type { ChannelValue } from '../log/channel-bucket.ts'
+
+/** A channel's state and the sequence of its last value, 0 where there is none or a delete marker. */
+export type Known = { state: ChannelState; sequence: number }
+
+type Entry = Known | { json: string; sequence: number }
+
+const unknown: Known = { state: initialState, sequence: 0 }
+/** How every value begins; reading no more than that keeps the start with 100,000 channels short. */
+const beginning = /^\{"v":1,"event":(\d+),"done":(true|false),/
+
+export class ChannelStates {
+  readonly #entries = new Map<string, Entry>()
+  #highest = 0
+  #highestDone = true
+
+  /** Takes a value as loaded. */
+  load(value: ChannelValue): void {
+    const { channelkey, sequence } = value
+    if (value.json === null) {
+      const state = { ...initialState, deletedRevision: value.revision }
+      this.#entries.set(channelkey, { state, sequence: 0 })
+      this.#note(value.event, true)
+      return
+    }
+    this.#entries.set(channelkey, { json: value.json, sequence })
+    const found = beginning.exec(value.json)
+    if (found !== null) this.#note(Number(found[1]), found[2] === 'true')
+    else {
+      const { event, done } = readValue(value.json)
+      this.#note(event, done)
+    }
+  }
+
+  /** The highest event of EVENTS whose values are all there. One with a value missing is folded again, which yields the rest. */
+  get folded(): number {
+    return this.#highestDone ? this.#highest : this.#highest - 1
+  }
+
+  /** Throws on a value that can't be read. */
+  get(channelkey: string): Known {
+    const entry = this.#entries.get(channelkey)
+    if (entry === undefined || 'state' in entry) return entry ?? unknown
+    const known = { state: readFolded(entry.json).state, sequence: entry.sequence }
+    this.#entries.set(channelkey, known)
+    return known
+  }
+
+  set(channelkey: string, known: Known): void {
+    this.#entries.set(channelkey, known)
+  }
+
+  /** Like get, for one look: the value stays text. Throws on a value that can't be read. */
+  peek(channelkey: string): ChannelState {
+    const entry = this.#entries.get(channelkey)
+    if (entry === undefined) return initialState
+    return 'state' in entry ? entry.state : readFolded(entry.json).state
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys()
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  #note(event: number, done: boolean): void {
+    if (event < this.#highest) return
+    this.#highest = event
+    this.#highestDone = done
+  }
+}

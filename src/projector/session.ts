@@ -1,0 +1,282 @@
+// One time of being the active projector: from the first event under a pin until the pin is lost.
+import { setTimeout as wait } from 'node:timers/promises'
+import type { LoggedEvent } from '../domain/event.ts'
+import { dueMs } from '../domain/now-next.ts'
+import type { ChannelBucket } from '../log/channel-bucket.ts'
+import type { Delivery } from '../log/event-consumer.ts'
+import { decodeEvent, type EventLog, type RawEvent, UnknownEventVersion } from '../log/event-log.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { ChannelStates } from './channel-states.ts'
+import type { Ticks } from './ticks.ts'
+import { ValueWriter } from './value-writer.ts'
+import { foldEvent } from './values.ts'
+
+export type SessionParts = {
+  pin: string
+  incarnation: string
+  bucket: ChannelBucket
+  events: EventLog
+  ticks: Ticks
+  log: Logger
+  metrics: Metrics
+  /** Whether the server still gives the events to us. Throws LogUnavailable. */
+  isPinned(): Promise<boolean>
+  /** The log's clock was read. */
+  clock(nowMs: number): void
+  /** Another projector writes: this one is to stand by. */
+  fenced(): void
+}
+
+/** What is folded, from one loading of the bucket to the next failure. */
+type Fold = { states: ChannelStates; writer: ValueWriter; folded: number }
+
+const retryMs = [50, 200, 500, 1_000] as const
+/** How many channels are looked through for due times before events get their turn again. */
+const armSlice = 200
+
+export class Session {
+  readonly #parts: SessionParts
+  readonly #end = new AbortController()
+  /** Deliveries not acknowledged yet; those before #next are folded. */
+  readonly #deliveries: Delivery[] = []
+  #next = 0
+  #pending = 0
+  #fold: Fold | undefined
+  /** Up to here the bucket is known to hold what we wrote or found; undefined before the first loading. */
+  #safeSequence: number | undefined
+  #running = false
+  #acking = false
+  #caughtUp = false
+  #mismatch: string | null = null
+  #drained: (() => void) | undefined
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+    parts.metrics.projectorActive.set(1)
+  }
+
+  get pin(): string {
+    return this.#parts.pin
+  }
+
+  /** Takes an event; folds it after those before. */
+  receive(delivery: Delivery): void {
+    this.#deliveries.push(delivery)
+    this.#pending = delivery.pending
+    if (!this.#running) void this.#run()
+  }
+
+  unready(): string | null {
+    if (this.#mismatch !== null) return this.#mismatch
+    if (this.#fold === undefined) return 'reading the bucket channel'
+    return this.#caughtUp ? null : `folding: ${this.#lag} events behind`
+  }
+
+  /** Resolves when all that was received is folded, written and acknowledged, or the session has ended. */
+  drained(): Promise<void> {
+    this.#parts.ticks.stop()
+    return new Promise(resolve => {
+      this.#drained = resolve
+      this.#noteDrained()
+    })
+  }
+
+  #noteDrained(): void {
+    if (this.#ended || this.#deliveries.length === 0) this.#drained?.()
+  }
+
+  /** Drops everything; what was not acknowledged comes again to whoever is active next. */
+  end(): void {
+    this.#end.abort(new Error('the session has ended'))
+    this.#fold?.writer.close()
+    this.#fold = undefined
+    this.#parts.ticks.stop()
+    this.#parts.metrics.projectorActive.set(0)
+    this.#noteDrained()
+  }
+
+  get #ended(): boolean {
+    return this.#end.signal.aborted
+  }
+
+  get #lag(): number {
+    return this.#pending + this.#deliveries.length - this.#next
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    while (!this.#ended) {
+      const fold = this.#fold ?? (await this.#load())
+      const delivery = this.#deliveries[this.#next]
+      if (fold === undefined || delivery === undefined) break
+      await this.#take(fold, delivery)
+    }
+    this.#running = false
+  }
+
+  /** Folds up to and with this event. Returns early where the fold has failed meanwhile; it is loaded anew then. */
+  async #take(fold: Fold, delivery: Delivery): Promise<void> {
+    try {
+      const missing = delivery.sequence - 1
+      if (fold.folded < missing) {
+        for await (const event of this.#parts.events.readRaw(fold.folded + 1, missing)) {
+          await this.#foldOne(fold, event)
+          if (fold !== this.#fold) return
+        }
+        fold.folded = Math.max(fold.folded, missing)
+      }
+      if (delivery.sequence > fold.folded) await this.#foldOne(fold, delivery)
+      if (fold !== this.#fold) return
+      this.#next++
+      this.#acknowledgeSoon()
+      this.#noteLag()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  async #foldOne(fold: Fold, raw: RawEvent): Promise<void> {
+    while (!fold.writer.hasRoom) {
+      await fold.writer.moved()
+      if (fold !== this.#fold) return
+    }
+    const event = decodeEvent(raw)
+    if (event instanceof Error)
+      this.#skip(raw, event, event instanceof UnknownEventVersion ? 'version' : 'malformed')
+    else this.#foldEvent(fold, event)
+    fold.folded = raw.sequence
+  }
+
+  #foldEvent({ states, writer }: Fold, event: LoggedEvent): void {
+    const { channelkey, sequence, timeMs } = event
+    const { kind } = event.event
+    try {
+      const known = states.get(channelkey)
+      const { values, known: after } = foldEvent(known, event, this.#parts.incarnation, writer.lastSequence)
+      if (values.length > 0) states.set(channelkey, after)
+      writer.send(sequence, values)
+      this.#parts.ticks.arm(channelkey, dueMs(after.state), kind === 'tick' ? timeMs : undefined)
+      this.#parts.metrics.projectorEvents.inc({ kind })
+    } catch (error) {
+      this.#skip(event, error, 'poisonous')
+    }
+  }
+
+  #skip({ sequence }: { sequence: number }, error: unknown, reason: string): void {
+    this.#parts.metrics.projectorSkipped.inc({ reason })
+    this.#parts.log.error({ sequence, reason, error: String(error) }, 'an event is skipped')
+  }
+
+  // ---------------------------------------------------------------- acknowledging
+
+  #acknowledgeSoon(): void {
+    if (this.#acking) return
+    this.#acking = true
+    setImmediate(() => {
+      this.#acking = false
+      this.#acknowledge()
+    })
+  }
+
+  /** One ack for the last of all the events whose values are acknowledged. */
+  #acknowledge(): void {
+    if (this.#fold === undefined) return
+    const { writer, folded } = this.#fold
+    const settled = writer.oldestEvent === undefined ? folded : writer.oldestEvent - 1
+    let last: Delivery | undefined
+    let count = 0
+    for (; count < this.#next; count++) {
+      const delivery = this.#deliveries[count]
+      if (delivery === undefined || delivery.sequence > settled) break
+      if (last === undefined || delivery.sequence > last.sequence) last = delivery
+    }
+    this.#deliveries.splice(0, count)
+    this.#next -= count
+    last?.ack()
+    this.#noteDrained()
+  }
+
+  #noteLag(): void {
+    this.#parts.metrics.projectorLag.set(this.#lag)
+    if (this.#lag > 0 || this.#caughtUp) return
+    this.#caughtUp = true
+    this.#parts.ticks.start()
+  }
+
+  // ---------------------------------------------------------------- loading and failing
+
+  #fail(error: unknown): void {
+    if (this.#fold === undefined) return
+    this.#parts.metrics.projectorReloads.inc()
+    this.#parts.log.warn({ error: String(error) }, 'an append failed: the states are read again')
+    this.#safeSequence = this.#fold.writer.ackedSequence
+    this.#fold.writer.close()
+    this.#fold = undefined
+    this.#next = 0
+    if (!this.#running) void this.#run()
+  }
+
+  /** Reads the bucket until that succeeds; undefined when the session has ended. */
+  async #load(): Promise<Fold | undefined> {
+    for (let attempt = 0; !this.#ended; attempt++) {
+      try {
+        const fold = await this.#loadOnce()
+        if (this.#ended || fold === undefined) return undefined
+        this.#fold = fold
+        void this.#armAll(fold)
+        return fold
+      } catch (error) {
+        if (this.#ended) return undefined
+        this.#parts.log.warn({ error: String(error) }, 'the bucket channel could not be read')
+        await wait(retryMs[Math.min(attempt, retryMs.length - 1)])
+      }
+    }
+    return undefined
+  }
+
+  async #loadOnce(): Promise<Fold | undefined> {
+    const { bucket, events, log } = this.#parts
+    const states = new ChannelStates()
+    let isForeign = false
+    const lastSequence = await bucket.load(value => {
+      states.load(value)
+      if (value.sequence > (this.#safeSequence ?? value.sequence) && !bucket.isOwn(value)) isForeign = true
+    }, this.#end.signal)
+    if (isForeign && !(await this.#parts.isPinned())) {
+      this.#parts.fenced()
+      return undefined
+    }
+    const extent = await events.extent()
+    this.#parts.clock(extent.nowMs)
+    this.#mismatch =
+      extent.lastSequence < states.folded
+        ? 'the stream EVENTS ends before what the bucket channel shows'
+        : null
+    if (this.#mismatch !== null) throw new Error(this.#mismatch)
+    this.#safeSequence = lastSequence
+    const writer = new ValueWriter(bucket, lastSequence, {
+      progress: values => {
+        this.#parts.metrics.projectorValues.inc(values)
+        this.#acknowledgeSoon()
+      },
+      failed: error => this.#fail(error),
+    })
+    log.info({ folded: states.folded, channels: states.size }, 'folding')
+    return { states, writer, folded: states.folded }
+  }
+
+  /** Arms what is due of every channel, in slices, so that events need not wait for it. */
+  async #armAll(fold: Fold): Promise<void> {
+    let count = 0
+    for (const channelkey of fold.states.keys()) {
+      if (++count % armSlice === 0) await new Promise(resolve => setImmediate(resolve))
+      if (fold !== this.#fold) return
+      try {
+        this.#parts.ticks.arm(channelkey, dueMs(fold.states.peek(channelkey)))
+      } catch (error) {
+        this.#parts.log.error({ channelkey, error: String(error) }, 'a value can not be read')
+      }
+    }
+  }
+}

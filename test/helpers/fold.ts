@@ -1,0 +1,108 @@
+// The strict check of a projector's work: what was shown must be the pure fold of what was said, value by value.
+// It reads both streams with the plain client and shares with the projector only the reducer and the encodings.
+import assert from 'node:assert/strict'
+import { DeliverPolicy, type JsMsg, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { reduce } from '../../src/domain/now-next.ts'
+import { type ChannelState, initialState } from '../../src/domain/state.ts'
+import { encodeValue } from '../../src/domain/value.ts'
+import { encodePosition } from '../../src/log/position.ts'
+
+export type FoldCheck = {
+  /** How many events and values were compared. */
+  events: number
+  values: number
+  /** Sequence in EVENTS of the last event. */
+  lastEvent: number
+}
+
+/** Throws an AssertionError that names the first difference. */
+export async function checkFold(url: string): Promise<FoldCheck> {
+  const nc = await connect({ servers: url })
+  try {
+    const jsm = await jetstreamManager(nc)
+    const { config } = await jsm.streams.info('KV_channel')
+    const incarnation = config.metadata?.['nownext-incarnation'] ?? ''
+    const said = await readAll(nc, 'EVENTS')
+    const shown = await readAll(nc, 'KV_channel')
+    const expected = foldAll(said, incarnation)
+    for (const [index, value] of expected.entries()) {
+      const message = shown[index]
+      const where = `value ${index + 1}, of event ${value.event}`
+      assert.ok(message, `${where} is missing`)
+      assert.equal(message.seq, index + 1, where)
+      assert.equal(message.subject, `$KV.channel.${value.channelkey}`, where)
+      assert.equal(message.string(), value.json, where)
+      assert.equal(message.headers?.get('KV-Operation') ?? '', value.operation, where)
+      if (value.operation === 'DEL') {
+        assert.equal(message.headers?.get('Nownext-Event'), String(value.event), where)
+        assert.equal(message.headers?.get('Nownext-Revision'), String(value.revision), where)
+      }
+    }
+    assert.equal(shown.length, expected.length, 'values that no event explains')
+    return { events: said.length, values: shown.length, lastEvent: said.at(-1)?.seq ?? 0 }
+  } finally {
+    await nc.close()
+  }
+}
+
+type Expected = { channelkey: string; event: number; json: string; operation: string; revision: number }
+
+function foldAll(messages: JsMsg[], incarnation: string): Expected[] {
+  const expected: Expected[] = []
+  const states = new Map<string, ChannelState>()
+  const last = new Map<string, number>()
+  for (const message of messages) {
+    const channelkey = message.subject.split('.')[1] ?? ''
+    for (const [index, change, all] of changesOf(states, channelkey, message)) {
+      const sequence = expected.length + 1
+      const place = { event: message.seq, done: index === all - 1, prev: last.get(channelkey) ?? 0 }
+      const positions = {
+        now: encodePosition(incarnation, { sequence, slot: 1 }),
+        next: encodePosition(incarnation, { sequence, slot: 0 }),
+      }
+      states.set(channelkey, change.state)
+      last.set(channelkey, change.removed ? 0 : sequence)
+      expected.push({
+        channelkey,
+        event: message.seq,
+        json: change.removed ? '' : encodeValue(change, place, positions),
+        operation: change.removed ? 'DEL' : '',
+        revision: change.state.deletedRevision,
+      })
+    }
+  }
+  return expected
+}
+
+/** A poisonous event, and one of another version, counts as never said. */
+function* changesOf(states: Map<string, ChannelState>, channelkey: string, message: JsMsg) {
+  let changes: ReturnType<typeof reduce>
+  try {
+    const event = JSON.parse(message.string())
+    if (event.v !== 1) return
+    const timeMs = Math.floor(message.info.timestampNanos / 1e6)
+    const logged = { channelkey, sequence: message.seq, timeMs, event }
+    changes = reduce(states.get(channelkey) ?? initialState, logged)
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return
+  }
+  for (const [index, change] of changes.entries()) yield [index, change, changes.length] as const
+}
+
+async function readAll(nc: NatsConnection, stream: string): Promise<JsMsg[]> {
+  const messages: JsMsg[] = []
+  const consumer = await jetstream(nc).consumers.get(stream, { deliver_policy: DeliverPolicy.All })
+  let { num_pending: pending } = await consumer.info(true)
+  while (pending > 0) {
+    for await (const message of await consumer.fetch({
+      max_messages: Math.min(pending, 500),
+      expires: 5_000,
+    })) {
+      messages.push(message)
+      pending = message.info.pending
+    }
+  }
+  return messages
+}

@@ -1,0 +1,51 @@
+// Events for tests.
+import type { ChannelContext, Element, PushEvent } from '../../src/domain/event.ts'
+
+export type PushFacts = Partial<Omit<PushEvent, 'element' | 'context'>> & {
+  element?: Partial<Element>
+  context?: Partial<ChannelContext>
+}
+
+/** A push of a title without a time of its own, as the intake would store it. */
+export function pushOf(song: string, facts: PushFacts = {}): PushEvent {
+  const { element, context, ...rest } = facts
+  const nowMs = Date.now()
+  return {
+    v: 1,
+    kind: 'now',
+    given: ['song', 'artist'],
+    startMs: nowMs,
+    explicit: false,
+    receivedMs: nowMs,
+    intake: 'test',
+    warnings: [],
+    ...rest,
+    element: {
+      id: `id-${song}`,
+      song,
+      artist: 'Artist',
+      album: '',
+      cover: '',
+      images: null,
+      separator: ' - ',
+      isrc: '',
+      duration: 0,
+      etype: 0,
+      extdata: null,
+      externalid: null,
+      ...element,
+    },
+    context: {
+      revision: 1,
+      stationkey: 'station',
+      station: 'Station',
+      channel: 'Channel',
+      timezone: 'Europe/Berlin',
+      cover: '',
+      holdSeconds: 30,
+      fallback: null,
+      announceNext: true,
+      ...context,
+    },
+  }
+}

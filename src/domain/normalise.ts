@@ -2,7 +2,7 @@
 
 import { readEtype } from './etype.ts'
 import type { Element, ElementField, Images, Tracktype } from './event.ts'
-import { isWebAddress } from './images.ts'
+import { isWebAddress, maxAddressCharacters } from './images.ts'
 import { cleanText, cutText, maxTextCharacters, quote } from './text.ts'
 import { readTime } from './time.ts'
 import { readTracktype } from './tracktype.ts'
@@ -109,7 +109,9 @@ function readId(pushed: string, errors: FieldError[]): string {
 function readCover(pushed: string, warnings: string[]): string {
   const cover = cleanText(pushed).trim()
   if (cover === '' || isWebAddress(cover)) return cover
-  warnings.push(`cover: ${quote(cover)} is no http or https address and was dropped`)
+  warnings.push(
+    `cover: ${quote(cover)} is no http or https address of up to ${maxAddressCharacters} characters, dropped`,
+  )
   return ''
 }
 

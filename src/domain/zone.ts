@@ -17,9 +17,10 @@ const dayMs = 86_400_000
 
 /** Whether this is the name of a zone (IANA, any case). */
 export function isTimezone(name: string): boolean {
+  if (periods.has(name)) return true
   if (!zoneName.test(name)) return false
   try {
-    periodOf(0, name)
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)
     return true
   } catch (error) {
     if (error instanceof RangeError) return false

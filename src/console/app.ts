@@ -1,0 +1,100 @@
+// The console's HTTP: the API under /api, and a page that says what this is.
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import fastify, { type FastifyReply } from 'fastify'
+import { consoleFormats, maxConsoleBodyBytes } from '../api/console.ts'
+import { Problem, problemContentType, problemDetails } from '../api/errors.ts'
+import { requireBearer } from './auth.ts'
+import { channelRoutes } from './channels.ts'
+import type { ApiApp, ConsoleParts } from './parts.ts'
+import { problemHandler, sendProblem } from './problems.ts'
+import { stationRoutes } from './stations.ts'
+import { tokenRoutes } from './tokens.ts'
+
+/** Contents of the PEM files. */
+export type Tls = { cert: Buffer; key: Buffer }
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const page = `nownext console
+
+This is the operator's side of a nownext service. Its API is at /api and wants
+"Authorization: Bearer <admin token>":
+
+  /api/stations          /api/stations/<key>
+  /api/channels          /api/channels/<key>
+  /api/channels/<key>/tokens
+
+The command line does the same: nownext --help
+`
+
+export function buildApp(parts: ConsoleParts, adminToken: string, tls: Tls | undefined): ApiApp {
+  const app: ApiApp = fastify({
+    https: tls ?? null,
+    logger: false,
+    bodyLimit: maxConsoleBodyBytes,
+    routerOptions: { maxParamLength: 1024 },
+    ajv: {
+      customOptions: {
+        allErrors: true,
+        coerceTypes: false,
+        // A mistyped member must be named, not dropped.
+        removeAdditional: false,
+        formats: Object.fromEntries(Object.entries(consoleFormats).map(([name, { test }]) => [name, test])),
+      },
+    },
+    clientErrorHandler(_error, socket) {
+      const body = JSON.stringify(problemDetails('malformed'))
+      const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: ${problemContentType}\r\nContent-Length: ${body.length}`
+      if (socket.writable) socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
+      else socket.destroy()
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  app.setErrorHandler(problemHandler(parts.log))
+  app.setNotFoundHandler(notFound)
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff')
+  })
+  const otherMethods = collectMethods(app)
+  app.get('/', (_request, reply) => reply.type('text/plain; charset=utf-8').send(page))
+  otherMethods()
+  app.register(
+    (api: ApiApp, _options, done) => {
+      const otherApiMethods = collectMethods(api)
+      // In here, and not by the path, so that no spelling of a path gets around it.
+      api.addHook('onRequest', requireBearer(adminToken))
+      api.setNotFoundHandler(notFound)
+      stationRoutes(api, parts)
+      channelRoutes(api, parts)
+      tokenRoutes(api, parts)
+      otherApiMethods()
+      done()
+    },
+    { prefix: '/api' },
+  )
+  return app
+}
+
+/** Watches the routes of an app; the function returned gives each path a 405 for the methods that it lacks. */
+function collectMethods(app: ApiApp): () => void {
+  const byUrl = new Map<string, Set<string>>()
+  app.addHook('onRoute', ({ routePath, method }) => {
+    const known = byUrl.get(routePath) ?? new Set<string>()
+    for (const name of [method].flat()) known.add(name)
+    byUrl.set(routePath, known)
+  })
+  return () => {
+    for (const [url, known] of [...byUrl]) {
+      const allow = [...known].sort().join(', ')
+      app.route({
+        method: methods.filter(method => !known.has(method)),
+        url,
+        handler: (_request, reply) =>
+          sendProblem(reply.header('Allow', allow), new Problem('method-not-allowed', `Only ${allow}.`)),
+      })
+    }
+  }
+}
+
+function notFound(_request: unknown, reply: FastifyReply): FastifyReply {
+  return sendProblem(reply, new Problem('not-found'))
+}

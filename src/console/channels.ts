@@ -1,0 +1,103 @@
+// The channels of the console's API.
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from 'typebox'
+import { ChannelAnswer, ChannelBody, ChannelQuery, KeyParams } from '../api/console.ts'
+import { Problem } from '../api/errors.ts'
+import { generateToken } from '../domain/keys.ts'
+import { type Channel, defaultHoldSeconds } from '../domain/registry.ts'
+import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
+
+/** How long a removal may take to reach the log, as for a push (rule 1). */
+const appendDeadlineMs = 9_000
+
+export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
+  const { registry, writes } = parts
+
+  app.get(
+    '/channels',
+    { schema: { querystring: ChannelQuery, response: { 200: Type.Array(ChannelAnswer) } } },
+    async request => registry.channels(request.query.station).map(answerOf),
+  )
+
+  app.get(
+    '/channels/:key',
+    { schema: { params: KeyParams, response: { 200: ChannelAnswer } } },
+    async request => {
+      const found = await registry.findChannel(request.params.key)
+      if (found === undefined) throw new Problem('unknown-channel')
+      return answerOf(found.value)
+    },
+  )
+
+  app.put(
+    '/channels/:key',
+    { schema: { params: KeyParams, body: ChannelBody, response: { '2xx': ChannelAnswer } } },
+    async (request, reply) => {
+      const channel = channelOf(request.params.key, request.body)
+      const token = await writes.run(() => putChannel(parts, channel))
+      const answer = token === null ? answerOf(channel) : { ...answerOf(channel), token }
+      return reply.code(token === null ? 200 : 201).send(answer)
+    },
+  )
+
+  app.delete('/channels/:key', { schema: { params: KeyParams } }, async (request, reply) => {
+    await writes.run(() => deleteChannel(parts, request.params.key))
+    return reply.code(204).send()
+  })
+}
+
+/** Resolves to the first push token of a channel that is new, else to null. */
+async function putChannel({ registry, tokens, log }: ConsoleParts, channel: Channel): Promise<string | null> {
+  if ((await registry.findStation(channel.station)) === undefined)
+    throw new Problem('unknown-station', `No station has the key ${channel.station}; create it first.`)
+  const before = await registry.findChannel(channel.key)
+  // Putting the same again changes nothing, so a tool may do it as often as it likes.
+  if (isDeepStrictEqual(before?.value, channel)) return null
+  const { created } = await registry.putChannel(channel)
+  if (!created) return null
+  // A deletion that broke off half-way must not leave its tokens to the successor.
+  await tokens.revokeAll(channel.key)
+  const token = generateToken()
+  await tokens.add(channel.key, token, 'first')
+  log.info({ channelkey: channel.key, station: channel.station }, 'channel created')
+  return token
+}
+
+/** Edges close its sockets when the registry entry goes (4404); the projector takes what it shows at the event. */
+async function deleteChannel({ registry, tokens, events, log }: ConsoleParts, key: string): Promise<void> {
+  const { removed, revision } = await registry.removeChannel(key)
+  if (!removed) throw new Problem('unknown-channel')
+  await tokens.revokeAll(key)
+  await events.append(key, { v: 1, kind: 'delete', revision }, `${key}.delete.${revision}`, appendDeadlineMs)
+  log.info({ channelkey: key }, 'channel deleted')
+}
+
+function channelOf(key: string, body: ChannelBody): Channel {
+  requireSameKey(key, body.key)
+  refuseMounts(body.mounts)
+  const { fallback } = body
+  return {
+    key,
+    station: body.station,
+    name: body.name.normalize('NFC'),
+    timezone: body.timezone ?? null,
+    cover: body.cover ?? '',
+    holdSeconds: body.holdSeconds ?? defaultHoldSeconds,
+    fallback: fallback
+      ? { ...fallback, song: fallback.song.normalize('NFC'), artist: fallback.artist.normalize('NFC') }
+      : null,
+    announceNext: body.announceNext ?? true,
+    history: body.history ?? 'recent',
+  }
+}
+
+/** Taken without effect, a mount would look as if it worked. */
+function refuseMounts(mounts: readonly unknown[] | undefined): void {
+  if (mounts === undefined || mounts.length === 0) return
+  const message = 'must be empty: mounts come with the icecast role, which this version does not have'
+  throw new Problem('invalid', `mounts ${message}`, { errors: [{ field: 'mounts', message }] })
+}
+
+function answerOf(channel: Channel): ChannelAnswer {
+  return { ...channel, mounts: [] }
+}

@@ -1,0 +1,67 @@
+// The role console: registry and tokens, by the admin API.
+import type { EventLog } from '../log/event-log.ts'
+import type { Registry } from '../log/registry.ts'
+import type { Tokens } from '../log/tokens.ts'
+import { listenError } from '../observe/listen.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Service } from '../observe/service.ts'
+import { buildApp, type Tls } from './app.ts'
+import type { ApiApp } from './parts.ts'
+import { Serial } from './serial.ts'
+
+export type ConsoleOptions = {
+  host: string
+  /** 0 takes a free one. */
+  port: number
+  tls: Tls | undefined
+  adminToken: string
+  /** Started already, as are the tokens. */
+  registry: Registry
+  tokens: Tokens
+  events: EventLog
+  log: Logger
+}
+
+export class Console implements Service {
+  readonly id = 'console'
+  readonly #options: ConsoleOptions
+  readonly #app: ApiApp
+  #port: number
+  #closed: Promise<void> | undefined
+
+  constructor(options: ConsoleOptions) {
+    this.#options = options
+    this.#port = options.port
+    const { adminToken, tls, registry, tokens, events, log } = options
+    this.#app = buildApp({ registry, tokens, events, log, writes: new Serial() }, adminToken, tls)
+  }
+
+  /** The port that is listened on. */
+  get port(): number {
+    return this.#port
+  }
+
+  async start(): Promise<void> {
+    const { host, port } = this.#options
+    await this.#app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+      throw listenError(error, 'console', host, port)
+    })
+    const address = this.#app.server.address()
+    if (typeof address === 'object' && address !== null) this.#port = address.port
+  }
+
+  unready(): string | null {
+    return null
+  }
+
+  /** Listens no more; what was asked is answered. */
+  drain(): Promise<void> {
+    this.#closed ??= this.#app.close()
+    return this.#closed
+  }
+
+  async stop(): Promise<void> {
+    this.#app.server.closeIdleConnections()
+    await this.drain()
+  }
+}

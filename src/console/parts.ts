@@ -1,0 +1,40 @@
+// What the routes of the console's API are made of.
+import type { Server } from 'node:https'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+} from 'fastify'
+import { Problem } from '../api/errors.ts'
+import type { EventLog } from '../log/event-log.ts'
+import type { Registry } from '../log/registry.ts'
+import type { Tokens } from '../log/tokens.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Serial } from './serial.ts'
+
+export type ConsoleParts = {
+  registry: Registry
+  tokens: Tokens
+  events: EventLog
+  log: Logger
+  /** Every change goes through here. */
+  writes: Serial
+}
+
+/** A Fastify whose handlers are typed by their TypeBox schemas. */
+export type ApiApp = FastifyInstance<
+  Server,
+  RawRequestDefaultExpression<Server>,
+  RawReplyDefaultExpression<Server>,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>
+
+/** A body may name its key; another one than the path's is a mistake. */
+export function requireSameKey(path: string, body: string | undefined): void {
+  if (body === undefined || body === path) return
+  const message = `must be left out or be ${path}, the key of the path`
+  throw new Problem('invalid', `key ${message}`, { errors: [{ field: 'key', message }] })
+}

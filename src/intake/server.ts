@@ -55,9 +55,10 @@ export function createServer({ tls, metrics, log, draining, front: frontOptions 
       for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
       listener(request, response)
     })
-    return tls === undefined
-      ? createHttp(httpOptions, answer)
-      : createHttps({ ...httpOptions, ...tls }, answer)
+    const server =
+      tls === undefined ? createHttp(httpOptions, answer) : createHttps({ ...httpOptions, ...tls }, answer)
+    // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
+    return Object.assign(server, { httpAllowHalfOpen: true })
   }
   const app = fastify({
     serverFactory: listen,

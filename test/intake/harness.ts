@@ -128,10 +128,10 @@ export class RawClient {
     return new Promise(resolve => this.socket.write(data, () => resolve()))
   }
 
-  /** The next final answer; interim ones (100) are skipped. Throws when the connection ends before. */
-  async answer(): Promise<Answer> {
+  /** The next final answer; interim ones (100) are skipped. Throws when the connection ends before. That to HEAD has no body. */
+  async answer(method = ''): Promise<Answer> {
     for (;;) {
-      const answer = this.#take()
+      const answer = this.#take(method !== 'HEAD')
       if (answer !== undefined && answer.status !== 100) return answer
       if (answer !== undefined) continue
       if (this.socket.readableEnded || this.socket.destroyed) {
@@ -143,7 +143,7 @@ export class RawClient {
     }
   }
 
-  #take(): Answer | undefined {
+  #take(hasBody: boolean): Answer | undefined {
     const end = this.#received.indexOf('\r\n\r\n')
     if (end < 0) return undefined
     const [statusLine = '', ...lines] = this.#received.toString('latin1', 0, end).split('\r\n')
@@ -153,7 +153,7 @@ export class RawClient {
         line.slice(line.indexOf(':') + 1).trim(),
       ]),
     )
-    const bodyEnd = end + 4 + Number(headers.get('content-length') ?? 0)
+    const bodyEnd = end + 4 + (hasBody ? Number(headers.get('content-length') ?? 0) : 0)
     if (this.#received.length < bodyEnd) return undefined
     const body = this.#received.toString('utf8', end + 4, bodyEnd)
     this.#received = this.#received.subarray(bodyEnd)
@@ -166,7 +166,7 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<An
   const client = new RawClient(port)
   try {
     void client.write(bytes)
-    return await client.answer()
+    return await client.answer(String(bytes).split(' ', 1)[0])
   } finally {
     client.socket.destroy()
   }

@@ -60,10 +60,15 @@ export class Exchange {
     exchange.#corked = false
   }
 
-  /** Answers; without effect once the client has gone. `close` ends the connection after it. */
+  /**
+   * Answers; without effect once the client has gone. `close` ends the connection after it.
+   * A request with a body is answered when the library has read what came with it: within the handler, a request
+   * behind it would undo the closing and be served, wherever the first one really ended.
+   */
   reply(answer: Answer, close = false): void {
-    this.#finish(() => this.#write(answer, close || this.headers.hasBody))
     this.#metrics.edgePolls.inc({ status: answer.status.slice(0, 3) })
+    if (this.headers.hasBody) setImmediate(() => this.#finish(() => this.#write(answer, true)))
+    else this.#finish(() => this.#write(answer, close))
   }
 
   /** Lets the response become a WebSocket instead; without effect once the client has gone. */

@@ -1,6 +1,5 @@
 // An edge on a real nats-server, and one who writes what is shown as the projector does.
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { emptyRecord, type MetadataRecord, makeRecord } from '../../src/domain/record.ts'
 import type { Channel } from '../../src/domain/registry.ts'
@@ -17,6 +16,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { startNats } from '../helpers/nats.ts'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
+export type TestEdge = Awaited<ReturnType<World['edge']>>
 
 /** What a record says, with what stands for the rest. */
 export type Said = { artist?: string; song?: string; station?: string; extra?: string }
@@ -97,7 +97,7 @@ export async function createWorld() {
     },
 
     /** Writes any text as a value. */
-    async write(channelkey: string, json: string) {
+    async write(channelkey: string, json: string): Promise<void> {
       await bucket.append({ channelkey, json }, sequence++)
     },
 
@@ -196,6 +196,15 @@ export class Listener {
   }
 }
 
+/** The value of a metric, with one label. */
+export async function count(
+  metric: { get(): Promise<{ values: Array<{ value: number; labels: object }> }> },
+  label: string,
+): Promise<number> {
+  const { values } = await metric.get()
+  return values.find(({ labels }) => Object.values(labels).includes(label))?.value ?? 0
+}
+
 /** The HTTP answer to a refused upgrade. */
 export async function refusal(url: string): Promise<{ status: number; body: Record<string, unknown> }> {
   const ws = new WebSocket(url.replace('http', 'ws'))
@@ -204,23 +213,6 @@ export async function refusal(url: string): Promise<{ status: number; body: Reco
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk)
   return { status: response.statusCode, body: JSON.parse(Buffer.concat(chunks).toString()) }
-}
-
-/** Everything that comes back on one connection until the server closes it. */
-export async function exchange(port: number, parts: string[]): Promise<string> {
-  const socket = await connected(port)
-  const received: string[] = []
-  socket.on('data', data => received.push(data.toString('latin1')))
-  for (const part of parts) await new Promise<unknown>(written => socket.write(part, 'latin1', written))
-  await once(socket, 'close')
-  return received.join('')
-}
-
-export async function connected(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
-  socket.setNoDelay(true)
-  await once(socket, 'connect')
-  return socket
 }
 
 /** Waits until it holds; the test runner's own time-out ends a vain wait. */

@@ -7,10 +7,10 @@ import { StartError } from '../observe/service.ts'
 import { type NatsAddress, removeNatsJson, writeNatsJson } from './address.ts'
 import { packageRoot } from './find.ts'
 import { type FolderLock, lockFolder } from './lock.ts'
-import { isCriticalWrite, relayLine } from './log-line.ts'
+import { relayLine } from './log-line.ts'
 import { endOrphan, recordServer } from './orphan.ts'
 import { launchNats, type NatsProcess } from './process.ts'
-import { fileStoreLimit, freeBytesAt, heldBytes, reservedBytes } from './space.ts'
+import { SpaceWatch } from './space-watch.ts'
 
 export type EmbeddedNatsOptions = {
   /** Holds the store (`nats/`), the address (`nats.json`), the pid and the lock; made if missing. */
@@ -28,14 +28,13 @@ const delayFactor = 4
 /** So many exits within the window are a crash loop; it begins anew with the first delay when the window has passed. */
 const maxExits = 5
 const exitWindowMs = 60_000
-/** Longer than a window shared out among the exits, so that waiting for room is no crash loop. */
-const spaceCheckMs = 15_000
 
 export class EmbeddedNats {
   readonly #options: EmbeddedNatsOptions
   readonly #dataDir: string
   readonly #storeDir: string
   readonly #pidFile: string
+  readonly #space: SpaceWatch
   readonly #user = 'nownext'
   // A word for the configuration: it must not begin with a digit.
   readonly #password = `p${randomBytes(24).toString('hex')}`
@@ -47,15 +46,24 @@ export class EmbeddedNats {
   /** -1 until the first start found a free one; clients reconnect to it. */
   #port = -1
   #stopping = false
+  /** It ends because we want it to start again. */
+  #restarting = false
   #exits: number[] = []
   #restart: NodeJS.Timeout | undefined
-  #spaceCheck: NodeJS.Timeout | undefined
 
   constructor(options: EmbeddedNatsOptions) {
     this.#options = options
     this.#dataDir = resolve(options.dataDir)
     this.#storeDir = join(this.#dataDir, 'nats')
     this.#pidFile = join(this.#dataDir, 'nats.pid')
+    this.#space = new SpaceWatch({
+      storeDir: this.#storeDir,
+      log: options.log,
+      restart: () => {
+        this.#restarting = this.#process !== undefined
+        void this.#process?.stop(stopGraceMs)
+      },
+    })
   }
 
   /**
@@ -67,23 +75,23 @@ export class EmbeddedNats {
     try {
       await this.#endOrphan()
       if (this.#stopping) throw new Error('it was stopped before')
+      process.on('exit', this.#endOnExit)
       this.#port = await this.#launch().ready
+      const address = { url: `nats://127.0.0.1:${this.#port}`, user: this.#user, password: this.#password }
+      writeNatsJson(this.#dataDir, address)
+      this.#options.log.info({ url: address.url, store: this.#storeDir }, 'nats-server started')
+      return address
     } catch (error) {
       await this.stop()
       throw new StartError(`The embedded nats-server does not start: ${(error as Error).message}`)
     }
-    process.on('exit', this.#endOnExit)
-    const address = { url: `nats://127.0.0.1:${this.#port}`, user: this.#user, password: this.#password }
-    writeNatsJson(this.#dataDir, address)
-    this.#options.log.info({ url: address.url, store: this.#storeDir }, 'nats-server started')
-    return address
   }
 
   /** Ends the server in order (killed after 10 s) and leaves the folder to others. May be called at any time, twice too. */
   async stop(): Promise<void> {
     this.#stopping = true
     clearTimeout(this.#restart)
-    clearInterval(this.#spaceCheck)
+    this.#space.stop()
     process.off('exit', this.#endOnExit)
     await this.#process?.stop(stopGraceMs)
     if (this.#lock === undefined) return
@@ -124,7 +132,7 @@ export class EmbeddedNats {
         NATS_USER: this.#user,
         NATS_PASSWORD: this.#password,
         NATS_STORE_DIR: JSON.stringify(this.#storeDir),
-        NATS_MAX_FILE_STORE: String(fileStoreLimit(heldBytes(this.#storeDir), freeBytesAt(this.#storeDir))),
+        NATS_MAX_FILE_STORE: String(this.#space.takeLimit()),
         NATS_SYNC_INTERVAL: 'always',
       },
       portsFolder: this.#storeDir,
@@ -138,26 +146,18 @@ export class EmbeddedNats {
 
   #heard(line: string): void {
     relayLine(line, this.#options.log)
-    if (isCriticalWrite(line)) this.#awaitSpace()
-  }
-
-  /** After a write that failed a stream takes nothing more until it is read again, though the disk has room by then. */
-  #awaitSpace(): void {
-    if (this.#spaceCheck !== undefined || this.#stopping) return
-    this.#options.log.error('nats-server could not write to the disk; it is restarted once there is room')
-    this.#spaceCheck = setInterval(() => {
-      const freeBytes = freeBytesAt(this.#storeDir)
-      if (freeBytes < reservedBytes(freeBytes)) return
-      clearInterval(this.#spaceCheck)
-      this.#spaceCheck = undefined
-      void this.#process?.stop(stopGraceMs)
-    }, spaceCheckMs)
+    this.#space.heard(line)
   }
 
   #exited(how: string): void {
     this.#process = undefined
     // While it never ran, start() tells of it.
     if (this.#stopping || this.#port === -1) return
+    if (this.#restarting) {
+      this.#restarting = false
+      this.#relaunch()
+      return
+    }
     const now = performance.now()
     this.#exits = [...this.#exits.filter(at => at > now - exitWindowMs), now]
     if (this.#exits.length >= maxExits) {

@@ -27,7 +27,9 @@ export function lockFolder(folder: string): FolderLock {
 function takeLock(folder: string, claim: string): FolderLock {
   for (;;) {
     const newest = newestGeneration(folder)
-    const holder = newest === 0 ? undefined : parseIdentity(readFileSync(join(folder, `${newest}`), 'utf8'))
+    const text = newest === 0 ? '' : readUnlessGone(join(folder, `${newest}`))
+    if (text === undefined) continue
+    const holder = parseIdentity(text)
     if (holder !== undefined && isAlive(holder)) {
       throw new StartError(`Another nownext (process ${holder.pid}) runs on this data folder: ${folder}`)
     }
@@ -36,7 +38,7 @@ function takeLock(folder: string, claim: string): FolderLock {
     if (!linked(claim, file)) continue
     if (newestGeneration(folder) > mine) {
       // The listing was old: others took and left the lock since, and removed this very number.
-      rmSync(file)
+      rmSync(file, { force: true })
       continue
     }
     for (const generation of generations(folder)) {
@@ -52,6 +54,16 @@ function linked(existing: string, name: string): boolean {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** undefined where others have gone on by some generations since the listing. */
+function readUnlessGone(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }

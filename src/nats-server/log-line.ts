@@ -26,3 +26,8 @@ export function isComplaint(line: string): boolean {
 export function isCriticalWrite(line: string): boolean {
   return /critical write error|will be DISABLED/i.test(line)
 }
+
+/** Whether a line says that the limit of the file store is reached: appends are refused, nothing is broken. */
+export function isLimitReached(line: string): boolean {
+  return line.includes('file resource limits exceeded for server')
+}

@@ -1,5 +1,5 @@
 // How much the streams may take, so that JetStream's limit answers before the disk is full.
-import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 
 const MiB = 1024 * 1024
@@ -33,7 +33,8 @@ export function heldBytes(storeFolder: string): number {
 }
 
 function blockFiles(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+  const entries = unlessGone(() => readdirSync(folder, { withFileTypes: true })) ?? []
+  return entries.flatMap(entry => {
     const path = join(folder, entry.name)
     if (entry.isDirectory()) return blockFiles(path)
     return entry.name.endsWith('.blk') ? [path] : []
@@ -41,13 +42,24 @@ function blockFiles(folder: string): string[] {
 }
 
 function blockBytes(file: string, head: Buffer): number {
-  const descriptor = openSync(file, 'r')
+  const descriptor = unlessGone(() => openSync(file, 'r'))
+  if (descriptor === undefined) return 0
   try {
     const length = readSync(descriptor, head, 0, head.length, 0)
     const compressed = length > 4 && head.toString('latin1', 0, 3) === 'cmp'
-    return compressed ? varint(head, 4) : statSync(file).size
+    return compressed ? varint(head, 4) : fstatSync(descriptor).size
   } finally {
     closeSync(descriptor)
+  }
+}
+
+/** A server that runs removes blocks at any time. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

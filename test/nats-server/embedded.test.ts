@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
@@ -28,8 +28,14 @@ function embed(
   more: { binary?: string; onFailed?: (error: Error) => void } = {},
 ): EmbeddedNats {
   const onFailed = (error: Error) => assert.fail(error)
-  return new EmbeddedNats({ dataDir, binary, log, onFailed, ...more })
+  const nats = new EmbeddedNats({ dataDir, binary, log, onFailed, ...more })
+  embedded.push(nats)
+  return nats
 }
+
+// A test that fails must not leave a server.
+const embedded: EmbeddedNats[] = []
+afterEach(() => Promise.all(embedded.splice(0).map(nats => nats.stop())))
 
 const dial = (address: NatsAddress) =>
   connect({ servers: address.url, user: address.user, pass: address.password, reconnectTimeWait: 20 })

@@ -54,6 +54,20 @@ export function createMetrics() {
       'edge_skipped_values_total',
       'Values of an unknown version or that could not be read',
     ),
+    icecastMounts: gauge('icecast_mounts', 'Icecast mounts by how they fare: waiting, working or failing', [
+      'state',
+    ]),
+    icecastTitles: counter('icecast_titles_total', 'Attempts to give a mount its title: taken or failed', [
+      'result',
+    ]),
+    icecastSourceChanges: counter(
+      'icecast_source_changes_total',
+      'Sources found reconnected, so that the title was given again',
+    ),
+    icecastSkipped: counter(
+      'icecast_skipped_values_total',
+      'Values of an unknown version or that could not be read',
+    ),
     logConnected: gauge('log_connected', '1 while connected to NATS'),
     logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
   }

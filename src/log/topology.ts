@@ -134,6 +134,12 @@ async function raise(connection: LogConnection, { config }: StreamInfo, wanted: 
       'the stream keeps more than the options ask for; it is left as it is (lower it with `nats stream edit`)',
     )
   }
+  if (more && config.persist_mode === PersistMode.Async) {
+    throw new StartError(
+      `stream ${config.name} was made for one replica and can't get more; remove it (nats stream rm ${config.name}), ` +
+        'and it is made anew and folded again from EVENTS',
+    )
+  }
   if (!longer && !more) return await connection.jsm.streams.info(config.name)
   connection.log.info(
     { stream: config.name, replicas, maxAgeDays: maxAge / nanos(dayMs) },

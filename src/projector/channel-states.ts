@@ -1,4 +1,5 @@
 // What the projector knows of every channel: the last value as text, decoded when its next event comes.
+import { dueMs } from '../domain/now-next.ts'
 import { type ChannelState, initialState } from '../domain/state.ts'
 import { readFolded, readValue } from '../domain/value.ts'
 import type { ChannelValue } from '../log/channel-bucket.ts'
@@ -53,11 +54,12 @@ export class ChannelStates {
     this.#entries.set(channelkey, known)
   }
 
-  /** Like get, for one look: the value stays text. Throws on a value that can't be read. */
-  peek(channelkey: string): ChannelState {
+  /** When something of the channel is due, or null; the value stays text. Throws on a value that can't be read. */
+  dueMs(channelkey: string): number | null {
     const entry = this.#entries.get(channelkey)
-    if (entry === undefined) return initialState
-    return 'state' in entry ? entry.state : readFolded(entry.json).state
+    if (entry === undefined) return null
+    if ('state' in entry) return dueMs(entry.state)
+    return isQuiet(entry.json) ? null : dueMs(readFolded(entry.json).state)
   }
 
   keys(): Iterable<string> {
@@ -74,3 +76,15 @@ export class ChannelStates {
     this.#highestDone = done
   }
 }
+
+/**
+ * Whether nothing can be due: nothing held, no next, no fallback. Seen without decoding the value (0.15 ms each, with
+ * 100,000 channels a quarter of a minute). The state stands last in a value, and inside it what a pusher sent is only
+ * in strings, where a quote is escaped: so none of these texts can be a pusher's. false says nothing.
+ */
+export function isQuiet(json: string): boolean {
+  const state = json.lastIndexOf('"state":{')
+  return state >= 0 && quietTexts.every(text => json.indexOf(text, state) >= 0)
+}
+
+const quietTexts = ['"held":[]', '"next":null', '"fallback":null']

@@ -110,41 +110,41 @@ export class Session {
       const fold = this.#fold ?? (await this.#load())
       const delivery = this.#deliveries[this.#next]
       if (fold === undefined || delivery === undefined) break
-      await this.#take(fold, delivery)
+      // Without a pause between them, events that came together are written together.
+      if (fold.writer.hasRoom && delivery.sequence <= fold.folded + 1) this.#take(fold, delivery)
+      else await this.#prepare(fold, delivery.sequence)
     }
     this.#running = false
   }
 
-  /** Folds up to and with this event. Returns early where the fold has failed meanwhile; it is loaded anew then. */
-  async #take(fold: Fold, delivery: Delivery): Promise<void> {
+  #take(fold: Fold, delivery: Delivery): void {
+    if (delivery.sequence > fold.folded) this.#foldOne(fold, delivery)
+    this.#next++
+    this.#acknowledgeSoon()
+    this.#noteLag()
+  }
+
+  /** Makes room, and folds what lies between what is folded and this event. A fold that failed meanwhile is loaded anew. */
+  async #prepare(fold: Fold, sequence: number): Promise<void> {
     try {
-      const missing = delivery.sequence - 1
-      if (fold.folded < missing) {
-        for await (const event of this.#parts.events.readRaw(fold.folded + 1, missing)) {
-          await this.#foldOne(fold, event)
-          if (fold !== this.#fold) return
-        }
-        fold.folded = Math.max(fold.folded, missing)
+      await fold.writer.room()
+      if (fold.folded + 1 >= sequence) return
+      for await (const event of this.#parts.events.readRaw(fold.folded + 1, sequence - 1)) {
+        if (!fold.writer.hasRoom) await fold.writer.room()
+        if (fold !== this.#fold) return
+        this.#foldOne(fold, event)
       }
-      if (delivery.sequence > fold.folded) await this.#foldOne(fold, delivery)
-      if (fold !== this.#fold) return
-      this.#next++
-      this.#acknowledgeSoon()
-      this.#noteLag()
+      fold.folded = sequence - 1
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  async #foldOne(fold: Fold, raw: RawEvent): Promise<void> {
-    while (!fold.writer.hasRoom) {
-      await fold.writer.moved()
-      if (fold !== this.#fold) return
-    }
+  #foldOne(fold: Fold, raw: RawEvent): void {
     const event = decodeEvent(raw)
-    if (event instanceof Error)
+    if (event instanceof Error) {
       this.#skip(raw, event, event instanceof UnknownEventVersion ? 'version' : 'malformed')
-    else this.#foldEvent(fold, event)
+    } else this.#foldEvent(fold, event)
     fold.folded = raw.sequence
   }
 
@@ -273,7 +273,7 @@ export class Session {
       if (++count % armSlice === 0) await new Promise(resolve => setImmediate(resolve))
       if (fold !== this.#fold) return
       try {
-        this.#parts.ticks.arm(channelkey, dueMs(fold.states.peek(channelkey)))
+        this.#parts.ticks.arm(channelkey, fold.states.dueMs(channelkey))
       } catch (error) {
         this.#parts.log.error({ channelkey, error: String(error) }, 'a value can not be read')
       }

@@ -44,18 +44,19 @@ export class ValueWriter {
     return this.#inFlight.length < writeWindow
   }
 
-  get isIdle(): boolean {
-    return this.#inFlight.length === 0
-  }
-
   /** The oldest event of which a value is not acknowledged yet; undefined if there is none. */
   get oldestEvent(): number | undefined {
     return this.#inFlight[0]?.event
   }
 
-  /** Resolves after the next acknowledgement or failure. */
-  moved(): Promise<void> {
+  /** Resolves when at least half of the window is free, or after a failure. */
+  room(): Promise<void> {
+    if (this.#closed || this.#isHalfFree) return Promise.resolve()
     return new Promise(resolve => this.#waiting.push(resolve))
+  }
+
+  get #isHalfFree(): boolean {
+    return this.#inFlight.length <= writeWindow / 2
   }
 
   send(event: number, values: ValueToWrite[]): void {
@@ -83,7 +84,7 @@ export class ValueWriter {
     if (done.length === 0) return
     this.#ackedSequence += done.length
     this.#handlers.progress(done.length)
-    this.#wake()
+    if (this.#isHalfFree) this.#wake()
   }
 
   #failed(error: unknown): void {

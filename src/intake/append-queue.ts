@@ -15,9 +15,11 @@ export type QueueOptions = {
   maxWaiting?: number
 }
 
-const defaultDeadlineMs = 8_800
+const defaultDeadlineMs = 8_500
 const defaultMaxInFlight = 64
 const defaultMaxWaiting = 4_096
+/** An append that could hardly be acknowledged in what is left is not begun: its sender will hear that it failed. */
+const minAppendMs = 250
 
 /** A push's place in the line of its channel. */
 export type Place = {
@@ -66,7 +68,10 @@ export class AppendQueue {
     return {
       leftMs: () => deadline.leftMs(),
       inTime: work => deadline.race(work),
-      turn: () => deadline.race(this.#turn(waiting)),
+      turn: async () => {
+        await deadline.race(this.#turn(waiting))
+        if (deadline.leftMs() < Math.min(minAppendMs, deadlineMs / 4)) throw tooLate()
+      },
       leave: () => {
         deadline.clear()
         this.#leave(waiting)
@@ -111,6 +116,10 @@ export class AppendQueue {
   }
 }
 
+function tooLate(): LogUnavailable {
+  return new LogUnavailable('the log did not answer in time')
+}
+
 /** One moment that several waits of a push must not pass. */
 class Deadline {
   readonly #endMs: number
@@ -132,7 +141,7 @@ class Deadline {
 
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#expire = () => reject(new LogUnavailable('the log did not answer in time'))
+      this.#expire = () => reject(tooLate())
       if (this.#expired) this.#expire()
       work.then(resolve, reject)
     })

@@ -5,7 +5,9 @@ import { type FieldError, Problem, problemContentType } from '../api/errors.ts'
 /** Answers with the problem's details. */
 export function answerProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.retryAfter !== undefined) reply.header('Retry-After', problem.retryAfter)
-  return reply.code(problem.status).type(problemContentType).send(JSON.stringify(problem.details))
+  // As bytes: to a text of JSON Fastify adds a charset, which the type does not have (RFC 9457).
+  const body = Buffer.from(JSON.stringify(problem.details))
+  return reply.code(problem.status).header('Content-Type', problemContentType).send(body)
 }
 
 /** The problem that an error stands for; undefined: a fault of our own. What the sender sent is not repeated: it may hold the token. */

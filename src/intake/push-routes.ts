@@ -38,7 +38,9 @@ function byPost(request: FastifyRequest, target: Target): Push {
 /** What every push has, whatever its form. */
 export function senderOf(request: FastifyRequest): Pick<Push, 'address' | 'idempotencyKey'> {
   const key = request.headers['idempotency-key']
-  return { address: request.ip, idempotencyKey: Array.isArray(key) ? key.join(',') : key }
+  // A sender that is gone has no address any more.
+  const address: string | undefined = request.ip
+  return { address: address ?? '', idempotencyKey: Array.isArray(key) ? key.join(',') : key }
 }
 
 function bearer(request: FastifyRequest, { channelkey }: { channelkey: string }): Target {

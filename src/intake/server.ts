@@ -56,7 +56,9 @@ export function createServer({ tls, metrics, log, draining, front: frontOptions 
       listener(request, response)
     })
     const server =
-      tls === undefined ? createHttp(httpOptions, answer) : createHttps({ ...httpOptions, ...tls }, answer)
+      tls === undefined
+        ? createHttp(httpOptions, answer)
+        : createHttps({ ...httpOptions, allowHalfOpen: true, ...tls }, answer)
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
     return Object.assign(server, { httpAllowHalfOpen: true })
   }

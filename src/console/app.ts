@@ -49,6 +49,7 @@ export function buildApp(parts: ConsoleParts, adminToken: string, tls: Tls | und
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  app.removeContentTypeParser('text/plain')
   app.setErrorHandler(problemHandler(parts.log))
   app.setNotFoundHandler(notFound)
   app.addHook('onSend', async (_request, reply) => {

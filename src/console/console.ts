@@ -61,7 +61,8 @@ export class Console implements Service {
   }
 
   async stop(): Promise<void> {
-    this.#app.server.closeIdleConnections()
-    await this.drain()
+    const closed = this.drain()
+    this.#app.server.closeAllConnections()
+    await closed
   }
 }

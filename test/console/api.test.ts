@@ -44,6 +44,8 @@ before(async () => {
 
 after(async () => {
   await console?.stop()
+  await registry?.stop()
+  await tokens?.stop()
   await connection?.close()
   await nats?.stop()
 })

@@ -27,7 +27,8 @@ export type IntakeOptions = {
   /** Unix milliseconds; default: this machine's clock. */
   clock?: () => number
   /** Limits other than the defaults. */
-  front?: ServerOptions['front']
+  front?: NonNullable<ServerOptions['front']>
+  requestTimeoutMs?: number
   queue?: Omit<QueueOptions, 'metrics'>
 }
 
@@ -96,13 +97,14 @@ export class Intake implements Service {
 
   #build(tls: TlsKeys | undefined): IntakeServer {
     const { config, events, registry, tokens, log, metrics, clock = Date.now } = this.#options
-    const draining = () => this.#state === 'draining'
+    const { front = {}, requestTimeoutMs } = this.#options
     const server = createWithKeys(config, {
       tls,
       metrics,
       log,
-      draining,
-      ...(this.#options.front && { front: this.#options.front }),
+      front,
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+      draining: () => this.#state === 'draining',
     })
     const accept = acceptPushes({
       registry,

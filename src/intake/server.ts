@@ -13,7 +13,7 @@ import { readBody } from './body.ts'
 import { Conversations } from './in-order.ts'
 import { answerProblem, problemOf } from './problem-answer.ts'
 import { answerHeaders, refuse } from './raw-answer.ts'
-import { type FrontOptions, maxHeadBytes, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
+import { type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
 
 /** PEM texts. */
 export type TlsKeys = { cert: string; key: string }
@@ -25,6 +25,8 @@ export type ServerOptions = {
   /** Whether answers close their connection. */
   draining(): boolean
   front?: Pick<FrontOptions, 'headTimeoutMs' | 'maxPending'>
+  /** From the first byte of a request to its last. */
+  requestTimeoutMs?: number
 }
 
 export type IntakeServer = ReturnType<typeof createServer>
@@ -40,25 +42,29 @@ declare module 'fastify' {
 const httpOptions = {
   requireHostHeader: false,
   maxHeaderSize: maxMendedHeadBytes,
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
   keepAliveTimeout: 60_000,
   connectionsCheckingInterval: 1_000,
   handshakeTimeout: 10_000,
 }
 
+const defaultRequestTimeoutMs = 30_000
+const headersTimeoutMs = 10_000
+
 /** Routes may be added to `app`; `server` is to be listened on once `app` is ready. Throws on keys that are none. */
-export function createServer({ tls, metrics, log, draining, front: frontOptions }: ServerOptions) {
+export function createServer(options: ServerOptions) {
+  const { tls, metrics, log, draining } = options
   const conversations = new Conversations()
   const listen = (listener: RequestListener): Server => {
     const answer = conversations.inOrder((request, response) => {
       for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
       listener(request, response)
     })
-    const server =
-      tls === undefined
-        ? createHttp(httpOptions, answer)
-        : createHttps({ ...httpOptions, allowHalfOpen: true, ...tls }, answer)
+    const requestTimeout = options.requestTimeoutMs ?? defaultRequestTimeoutMs
+    const headersTimeout = Math.min(headersTimeoutMs, requestTimeout)
+    const timed = { ...httpOptions, requestTimeout, headersTimeout, allowHalfOpen: true }
+    const server = tls === undefined ? createHttp(timed, answer) : createHttps({ ...timed, ...tls }, answer)
+    // An expectation that nobody knows is no reason to lose a title.
+    server.on('checkExpectation', answer)
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
     return Object.assign(server, { httpAllowHalfOpen: true })
   }
@@ -78,12 +84,9 @@ export function createServer({ tls, metrics, log, draining, front: frontOptions 
     frameworkErrors: (error, _request, reply) =>
       void answerProblem(reply, problemOf(error) ?? new Problem('malformed')),
     clientErrorHandler: (error, socket) => {
-      if (error.code === 'ECONNRESET') return void socket.destroy()
-      const problem =
-        error.code === 'HPE_HEADER_OVERFLOW'
-          ? new Problem('too-large', `The request head is over ${maxHeadBytes} bytes.`)
-          : new Problem('malformed', `The bytes are not an HTTP request (${error.message}).`)
-      conversations.answered(socket).then(() => refuse(socket, problem), log.error)
+      const problem = unreadable(error, metrics)
+      if (problem === undefined) socket.destroy()
+      else void conversations.answered(socket).then(() => refuse(socket, problem))
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
@@ -100,11 +103,13 @@ export function createServer({ tls, metrics, log, draining, front: frontOptions 
   app.setNotFoundHandler((_request, reply) => answerProblem(reply, new Problem('not-found')))
   app.setErrorHandler((error, _request, reply) => {
     const problem = problemOf(error)
-    if (problem === undefined) log.error({ err: error }, 'a request failed')
+    // Only the stack: what else an error carries may hold the request, and so the token.
+    if (problem === undefined)
+      log.error({ stack: error instanceof Error ? error.stack : 'no error' }, 'a request failed')
     return answerProblem(reply, problem ?? new Problem('internal'))
   })
   const server = app.server as Server
-  return { app, server, front: frontOf(server, tls !== undefined, { ...frontOptions, metrics }) }
+  return { app, server, front: frontOf(server, tls !== undefined, { ...options.front, metrics }) }
 }
 
 /** Refuses every other method of a path, HEAD too: it must never push (rule 3). */
@@ -118,6 +123,20 @@ export function refuseOtherMethods(app: App, url: string, allowed: string[]): vo
     },
     handler: () => undefined,
   })
+}
+
+/** What is wrong with bytes that the parser refused; undefined where nobody is left to tell. */
+function unreadable({ code, message }: NodeJS.ErrnoException, metrics: Metrics): Problem | undefined {
+  if (code === 'ECONNRESET') return undefined
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    metrics.intakeRejected.inc({ limit: 'head' })
+    return new Problem('too-large', 'The request head is too large.')
+  }
+  if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new Problem('malformed', `The bytes are not an HTTP request (${message}).`)
+  }
+  metrics.intakeRejected.inc({ limit: 'request-time' })
+  return new Problem('malformed', 'The request was not complete in time.')
 }
 
 /** Puts the front between the server's new connections and its parser. */

@@ -44,6 +44,7 @@ describe('rude requests', () => {
         `POST ${path(key)} HTTP/1.1\nTransfer-Encoding: chunked\n\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
         'S',
       ],
+      ['an unknown expectation', `GET ${path(key)}?song=eight HTTP/1.1\r\nExpect: much\r\n\r\n`, 'eight'],
       ['HTTP/1.0 with a body', `POST ${path(key)} HTTP/1.0\nContent-Length: ${body.length}\n\n${body}`, 'S'],
     ]
     for (const [why, bytes, song] of forms) {
@@ -204,7 +205,14 @@ describe('rude requests', () => {
     assert.equal(over.status, 413)
     assert.equal(json(over)['code'], 'too-large')
     await client.closed
-    assert.match(await harness.metrics.registry.metrics(), /intake_rejected_total\{limit="head"\} 1/)
+    const later = new RawClient(harness.intake.port)
+    await later.write(
+      `GET ${path(key)} HTTP/1.1\n\nGET ${path(key)}?pad=${'x'.repeat(50_000)} HTTP/1.1\r\n\r\n`,
+    )
+    assert.equal((await later.answer()).status, 200)
+    assert.equal((await later.answer()).status, 413)
+    await later.closed
+    assert.match(await harness.metrics.registry.metrics(), /intake_rejected_total\{limit="head"\} 2/)
   })
 
   test('a head that does not come in time is refused; nobody else waits', async () => {
@@ -218,6 +226,16 @@ describe('rude requests', () => {
     assert.equal(refused.headers.get('cache-control'), 'no-store')
     await slow.closed
     assert.match(await harness.metrics.registry.metrics(), /intake_rejected_total\{limit="head-time"\} 1/)
+  })
+
+  test('a body that does not come in time is refused', async () => {
+    const key = await harness.channel('body-time')
+    const intake = await harness.start({ requestTimeoutMs: 100 })
+    const slow = new RawClient(intake.port)
+    await slow.write(`POST ${path(key)} HTTP/1.1\r\nHost: x\r\nContent-Length: 39\r\n\r\n{"song":`)
+    assert.equal((await slow.answer()).status, 400)
+    await slow.closed
+    assert.match(await harness.metrics.registry.metrics(), /intake_rejected_total\{limit="request-time"\} 1/)
   })
 
   test('at the limit of connections in their first head all wait; one past it the oldest is refused', async () => {

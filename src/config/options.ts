@@ -100,7 +100,7 @@ export const options = {
   roles: {
     flag: 'roles',
     type: 'list',
-    default: 'intake,projector,edge,console',
+    default: 'intake,projector,edge,console,icecast',
     choices: ['intake', 'projector', 'edge', 'console', 'icecast', 'legacy'],
     for: 'serve',
     description: 'Roles that this process runs, separated by commas',

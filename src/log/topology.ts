@@ -25,10 +25,16 @@ export const streams = {
   registry: 'KV_registry',
   token: 'KV_token',
   mount: 'KV_mount',
+  listener: 'KV_listener',
 } as const
+
+/** Where the bucket `listener` repeats each of its messages for those who follow a key. */
+export const livePrefix = 'live.listener.'
 
 const duplicateWindowMs = 2 * 60_000
 const dayMs = 86_400_000
+/** A session that lapsed leaves a marker for so long, so that those who follow it learn of it. */
+const lapseMarkerMs = 5 * 60_000
 const incarnationKey = 'nownext-incarnation'
 const incarnationForm = /^[0-9a-f]{8}$/
 
@@ -46,6 +52,8 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
   }
   // One key, one value. (A watch of it may miss a value that was soon superseded: the last one always comes.)
   const bucket = { ...shared, max_msgs_per_subject: 1, allow_rollup_hdrs: true }
+  // Replicated streams don't know this mode.
+  const asyncWhereAlone = replicas === 1 ? { persist_mode: PersistMode.Async } : {}
   await ensure(connection, {
     ...shared,
     name: streams.events,
@@ -56,6 +64,15 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
   await ensure(connection, { ...bucket, name: streams.registry, subjects: ['$KV.registry.>'] })
   await ensure(connection, { ...bucket, name: streams.token, subjects: ['$KV.token.>'] })
   await ensure(connection, { ...bucket, name: streams.mount, subjects: ['$KV.mount.>'] })
+  await ensure(connection, {
+    ...bucket,
+    name: streams.listener,
+    subjects: ['$KV.listener.>'],
+    allow_msg_ttl: true,
+    subject_delete_marker_ttl: nanos(lapseMarkerMs),
+    republish: { src: '$KV.listener.>', dest: `${livePrefix}>` },
+    ...asyncWhereAlone,
+  })
   const channel = await ensure(connection, {
     ...shared,
     name: streams.channel,
@@ -64,8 +81,8 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
     max_msgs_per_subject: -1,
     max_age: maxAge,
     metadata: { [incarnationKey]: randomBytes(4).toString('hex') },
-    // What a power cut takes from this bucket is folded again from EVENTS. Replicated streams don't know this mode.
-    ...(replicas === 1 ? { persist_mode: PersistMode.Async } : {}),
+    // What a power cut takes from this bucket is folded again from EVENTS.
+    ...asyncWhereAlone,
   })
   const incarnation = channel.config.metadata?.[incarnationKey] ?? ''
   if (!incarnationForm.test(incarnation)) throw notOurs(streams.channel, `it has no ${incarnationKey}`)

@@ -61,9 +61,15 @@ function isRepeat(push: Candidate, current: Play, endMs: number | null): boolean
 function isMended(push: Candidate, current: Play): boolean {
   if (!hasSameId(push, current)) return false
   if (isEqualTime(push, current)) return true
-  const { song, artist } = push.element
-  const oneTextEqual = song === current.record.song || artist === current.record.artist
-  return oneTextEqual && push.arrivalMs < runsOutMs(current)
+  return isTypo(push.element, current.record) && push.arrivalMs < runsOutMs(current)
+}
+
+/** One text equal, the other mended. Two empty artists say nothing, and two equal texts are a play of their own. */
+function isTypo(brought: { song: string; artist: string }, shown: { song: string; artist: string }): boolean {
+  const sameSong = brought.song === shown.song
+  const sameArtist = brought.artist === shown.artist
+  if (sameSong === sameArtist) return false
+  return (sameSong ? shown.song : shown.artist) !== ''
 }
 
 /** The record with the given fields of a push in place of its own, or null where that changes nothing. */

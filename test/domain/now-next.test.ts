@@ -101,6 +101,18 @@ table('rule 13, correction', [
     ['new A - Onr', 'correction A - One'],
   ],
   [
+    'same id and texts, other explicit time: begun again, a new play',
+    s => s.now(0, 'A - One', { id: 'x', time: 0, duration: 60 }).now(30, 'A - One', { id: 'x', time: 30 }),
+    ['0 now A - One', '30 now A - One'],
+    ['new A - One', 'new A - One'],
+  ],
+  [
+    'same id, another song, no artist on either side: a new play',
+    s => s.now(0, 'One', { id: 'x', duration: 60 }).now(30, 'Two', { id: 'x' }),
+    ['0 now One', '30 now Two'],
+    ['new One', 'new Two'],
+  ],
+  [
     'same id, both texts other: a new play',
     s => s.now(0, 'A - One', { id: '7' }).now(5, 'B - Two', { id: '7' }),
     ['0 now A - One', '5 now B - Two'],

@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// The program: picks the command.
+import { parseConfig } from './config/parse.ts'
+import { StartError } from './observe/service.ts'
+
+async function main([command = '', ...rest]: string[]): Promise<void> {
+  if (command === 'serve' && !rest.includes('--help')) {
+    const config = parseConfig(rest, process.env)
+    const { serve } = await import('./serve.ts')
+    return await serve(config)
+  }
+  const { runCommand } = await import('./cli/run.ts')
+  await runCommand([command, ...rest])
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  if (!(error instanceof StartError)) throw error
+  process.stderr.write(`nownext: ${error.message}\n`)
+  process.exit(1)
+})

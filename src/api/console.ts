@@ -1,6 +1,14 @@
 // The shapes of the console's API: what an operator sends, and what comes back.
 import { type Static, Type } from 'typebox'
 import { isKey, isToken } from '../domain/keys.ts'
+import {
+  defaultCharset,
+  isMountPath,
+  isMountUrl,
+  isTitleCharset,
+  maxMountsPerChannel,
+  maxMountTextLength,
+} from '../domain/mount.ts'
 import { defaultHoldSeconds, maxHoldSeconds } from '../domain/registry.ts'
 import { isTimezone } from '../domain/zone.ts'
 
@@ -24,6 +32,13 @@ export const consoleFormats = {
     test: (value: string) => value === '' || isHttpAddress(value),
     message: 'an http or https address, or empty',
   },
+  'mount-url': { test: isMountUrl, message: 'an http or https address without user, query and hash' },
+  'mount-path': { test: isMountPath, message: 'a path such as /live.mp3, without blanks, query and hash' },
+  'mount-user': {
+    test: (value: string) => isPlainText(value) && !value.includes(':'),
+    message: 'text without colons and control characters',
+  },
+  charset: { test: isTitleCharset, message: 'UTF-8, none, or another charset such as ISO-8859-1' },
   'push-token': { test: isToken, message: '16 to 128 characters that need no escape in a path' },
 } as const
 
@@ -70,14 +85,39 @@ export const FallbackBody = Type.Object(
   strict,
 )
 
+const mountText = (format: string, description: string) =>
+  Type.String({ minLength: 1, maxLength: maxMountTextLength, format, description })
+
+/** How a mount fares. */
+const MountStateAnswer = Type.Object({
+  title: Type.Union([Type.String(), Type.Null()], { description: 'The last title that Icecast took' }),
+  sentAt: Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339 in UTC' }),
+  error: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why the newest title is not in the stream; null: it is, or there is none',
+  }),
+  errorSince: Type.Union([Type.String(), Type.Null()], { description: 'RFC 3339 in UTC' }),
+})
+
 /** An Icecast mount that shows the title in its stream (rule 31). */
 const MountBody = Type.Object(
   {
-    url: Type.String({ format: 'http-address' }),
-    mount: Type.String({ pattern: '^/' }),
-    user: Type.String(),
-    password: Type.Optional(Type.String()),
-    charset: Type.Optional(Type.String()),
+    url: mountText('mount-url', 'Where Icecast is, for example http://127.0.0.1:8000'),
+    mount: mountText('mount-path', 'The mount, with its slash'),
+    user: mountText('mount-user', "The mount's user (Icecast's own default is source), or the admin"),
+    password: Type.Optional(
+      mountText('plain-text', 'Left out: that of the old mount of the same url and mount stays'),
+    ),
+    charset: Type.Optional(
+      Type.String({
+        maxLength: maxMountTextLength,
+        format: 'charset',
+        default: defaultCharset,
+        description: 'Charset of the titles sent; none: UTF-8, and Icecast is not told so',
+      }),
+    ),
+    state: Type.Optional(
+      Type.Unknown({ description: 'Not looked at, so that what was read can be put back' }),
+    ),
   },
   strict,
 )
@@ -113,7 +153,7 @@ export const ChannelBody = Type.Object(
         description: 'How much of the history players may read (rule 27)',
       }),
     ),
-    mounts: Type.Optional(Type.Array(MountBody, { maxItems: 32 })),
+    mounts: Type.Optional(Type.Array(MountBody, { maxItems: maxMountsPerChannel })),
   },
   strict,
 )
@@ -147,6 +187,15 @@ const FallbackAnswer = Type.Object({
   unknownAfterSeconds: Type.Optional(Type.Integer()),
 })
 
+const MountAnswer = Type.Object({
+  url: Type.String(),
+  mount: Type.String(),
+  user: Type.String(),
+  charset: Type.String(),
+  state: MountStateAnswer,
+})
+export type MountAnswer = Static<typeof MountAnswer>
+
 export const ChannelAnswer = Type.Object({
   key: Type.String(),
   station: Type.String(),
@@ -157,7 +206,7 @@ export const ChannelAnswer = Type.Object({
   fallback: Type.Union([FallbackAnswer, Type.Null()]),
   announceNext: Type.Boolean(),
   history: Type.Enum(['recent', 'public', 'off']),
-  mounts: Type.Array(Type.Object({ url: Type.String(), mount: Type.String(), user: Type.String() })),
+  mounts: Type.Array(MountAnswer),
   token: Type.Optional(
     Type.String({ description: 'A push token; only in the answer that created the channel' }),
   ),

@@ -3,15 +3,13 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply } from 'fastify'
 import { consoleFormats, maxConsoleBodyBytes } from '../api/console.ts'
 import { Problem, problemContentType, problemDetails } from '../api/errors.ts'
+import type { Tls } from '../config/tls.ts'
 import { requireBearer } from './auth.ts'
 import { channelRoutes } from './channels.ts'
 import type { ApiApp, ConsoleParts } from './parts.ts'
 import { problemHandler, sendProblem } from './problems.ts'
 import { stationRoutes } from './stations.ts'
 import { tokenRoutes } from './tokens.ts'
-
-/** Contents of the PEM files. */
-export type Tls = { cert: Buffer; key: Buffer }
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const page = `nownext console

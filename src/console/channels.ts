@@ -5,13 +5,18 @@ import { ChannelAnswer, ChannelBody, ChannelQuery, KeyParams } from '../api/cons
 import { Problem } from '../api/errors.ts'
 import { generateToken } from '../domain/keys.ts'
 import { type Channel, defaultHoldSeconds } from '../domain/registry.ts'
+import { mountAnswers, mountsOf } from './mounts.ts'
 import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
 
 /** How long a removal may take to reach the log, as for a push (rule 1). */
 const appendDeadlineMs = 9_000
 
 export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
-  const { registry, writes } = parts
+  const { registry, mounts, writes } = parts
+  const answerOf = (channel: Channel): ChannelAnswer => ({
+    ...channel,
+    mounts: mountAnswers(mounts.get(channel.key), mounts.states(channel.key)),
+  })
 
   app.get(
     '/channels',
@@ -34,7 +39,7 @@ export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
     { schema: { params: KeyParams, body: ChannelBody, response: { '2xx': ChannelAnswer } } },
     async (request, reply) => {
       const channel = channelOf(request.params.key, request.body)
-      const token = await writes.run(() => putChannel(parts, channel))
+      const token = await writes.run(() => putChannel(parts, channel, request.body.mounts))
       const answer = token === null ? answerOf(channel) : { ...answerOf(channel), token }
       return reply.code(token === null ? 200 : 201).send(answer)
     },
@@ -47,15 +52,24 @@ export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
 }
 
 /** Resolves to the first push token of a channel that is new, else to null. */
-async function putChannel({ registry, tokens, log }: ConsoleParts, channel: Channel): Promise<string | null> {
+async function putChannel(
+  parts: ConsoleParts,
+  channel: Channel,
+  mounts: ChannelBody['mounts'],
+): Promise<string | null> {
+  const { registry, tokens, log } = parts
   if ((await registry.findStation(channel.station)) === undefined)
     throw new Problem('unknown-station', `No station has the key ${channel.station}; create it first.`)
   const before = await registry.findChannel(channel.key)
+  // A deletion that broke off half-way must not leave its tokens and mounts to the successor.
+  const mountsBefore = before === undefined ? [] : await parts.mounts.find(channel.key)
+  const mountsAfter = mountsOf(mounts, mountsBefore)
   // Putting the same again changes nothing, so a tool may do it as often as it likes.
-  if (isDeepStrictEqual(before?.value, channel)) return null
-  const { created } = await registry.putChannel(channel)
+  const same = isDeepStrictEqual(before?.value, channel)
+  const created = !same && (await registry.putChannel(channel)).created
+  if (created || !isDeepStrictEqual(mountsBefore, mountsAfter))
+    await parts.mounts.put(channel.key, mountsAfter)
   if (!created) return null
-  // A deletion that broke off half-way must not leave its tokens to the successor.
   await tokens.revokeAll(channel.key)
   const token = generateToken()
   await tokens.add(channel.key, token, 'first')
@@ -64,17 +78,18 @@ async function putChannel({ registry, tokens, log }: ConsoleParts, channel: Chan
 }
 
 /** Edges close its sockets when the registry entry goes (4404); the projector takes what it shows at the event. */
-async function deleteChannel({ registry, tokens, events, log }: ConsoleParts, key: string): Promise<void> {
+async function deleteChannel(parts: ConsoleParts, key: string): Promise<void> {
+  const { registry, tokens, mounts, events, log } = parts
   const { removed, revision } = await registry.removeChannel(key)
   if (!removed) throw new Problem('unknown-channel')
   await tokens.revokeAll(key)
+  await mounts.remove(key)
   await events.append(key, { v: 1, kind: 'delete', revision }, `${key}.delete.${revision}`, appendDeadlineMs)
   log.info({ channelkey: key }, 'channel deleted')
 }
 
 function channelOf(key: string, body: ChannelBody): Channel {
   requireSameKey(key, body.key)
-  refuseMounts(body.mounts)
   const { fallback } = body
   return {
     key,
@@ -89,15 +104,4 @@ function channelOf(key: string, body: ChannelBody): Channel {
     announceNext: body.announceNext ?? true,
     history: body.history ?? 'recent',
   }
-}
-
-/** Taken without effect, a mount would look as if it worked. */
-function refuseMounts(mounts: readonly unknown[] | undefined): void {
-  if (mounts === undefined || mounts.length === 0) return
-  const message = 'must be empty: mounts come with the icecast role, which this version does not have'
-  throw new Problem('invalid', `mounts ${message}`, { errors: [{ field: 'mounts', message }] })
-}
-
-function answerOf(channel: Channel): ChannelAnswer {
-  return { ...channel, mounts: [] }
 }

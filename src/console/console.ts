@@ -1,11 +1,13 @@
-// The role console: registry and tokens, by the admin API.
+// The role console: registry, tokens and mounts, by the admin API.
+import type { Tls } from '../config/tls.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { Mounts } from '../log/mounts.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import { listenError } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Service } from '../observe/service.ts'
-import { buildApp, type Tls } from './app.ts'
+import { buildApp } from './app.ts'
 import type { ApiApp } from './parts.ts'
 import { Serial } from './serial.ts'
 
@@ -15,9 +17,10 @@ export type ConsoleOptions = {
   port: number
   tls: Tls | undefined
   adminToken: string
-  /** Started already, as are the tokens. */
+  /** Started already, as are the tokens and mounts. */
   registry: Registry
   tokens: Tokens
+  mounts: Mounts
   events: EventLog
   log: Logger
 }
@@ -32,8 +35,8 @@ export class Console implements Service {
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#port = options.port
-    const { adminToken, tls, registry, tokens, events, log } = options
-    this.#app = buildApp({ registry, tokens, events, log, writes: new Serial() }, adminToken, tls)
+    const { adminToken, tls, registry, tokens, mounts, events, log } = options
+    this.#app = buildApp({ registry, tokens, mounts, events, log, writes: new Serial() }, adminToken, tls)
   }
 
   /** The port that is listened on. */

@@ -9,6 +9,7 @@ import type {
 } from 'fastify'
 import { Problem } from '../api/errors.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { Mounts } from '../log/mounts.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import type { Logger } from '../observe/log.ts'
@@ -17,6 +18,7 @@ import type { Serial } from './serial.ts'
 export type ConsoleParts = {
   registry: Registry
   tokens: Tokens
+  mounts: Mounts
   events: EventLog
   log: Logger
   /** Every change goes through here. */

@@ -62,7 +62,8 @@ ${mounts.map(mountXml).join('\n')}
 `
 }
 
-function mountXml({ name, user, password, charset, listenerHooks }: TestMount): string {
+/** One mount of it; docs/icecast.md shows the same. */
+export function mountXml({ name, user, password, charset, listenerHooks }: TestMount): string {
   const lines = [
     '  <mount type="normal">',
     `    <mount-name>${escapeXml(name)}</mount-name>`,

@@ -77,6 +77,7 @@ export class Audience {
     const { topic, catchUp } = client
     if (topic === null) return
     client.topic = null
+    client.catchUp = null
     if (catchUp !== null) topic.catchingUp.delete(catchUp)
     topic.sockets.delete(ws)
     if (topic.sockets.size === 0) this.#topics.delete(topic.name)

@@ -8,6 +8,7 @@ import type { Topology } from '../log/topology.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
+import { createApp } from './app.ts'
 import { Audience, closeCodes, endSocket } from './audience.ts'
 import { ChannelStates } from './channel-state.ts'
 import { Directory } from './directory.ts'
@@ -16,7 +17,6 @@ import { defaultMaxSockets } from './file-limit.ts'
 import { type Listening, listen } from './listen.ts'
 import { poll } from './poll.ts'
 import { type SocketContext, socketBehaviour, upgrade } from './socket.ts'
-import { createApp } from './tls.ts'
 import { loadUws, type Uws, type UwsApp } from './uws.ts'
 
 export type EdgeOptions = {
@@ -44,7 +44,7 @@ export class Edge implements Service {
   #app: UwsApp | undefined
   #audience: Audience | undefined
   #listening: Listening | undefined
-  #watch: { stop(): Promise<void> } | undefined
+  #watch: Promise<{ stop(): Promise<void> }> | undefined
   #unlisten: (() => void) | undefined
   #loaded = false
   #draining = false
@@ -73,9 +73,11 @@ export class Edge implements Service {
     this.#unlisten = registry.listen({ channelRemoved: channelkey => this.#removeChannel(channelkey) })
     await new Promise<void>((loaded, failed) => {
       const update = (update: ChannelUpdate) => this.#update(update)
-      watchChannels(connection, { update, caughtUp: loaded }).then(watch => {
-        this.#watch = watch
-      }, failed)
+      this.#watch = watchChannels(connection, { update, caughtUp: loaded })
+      this.#watch.catch(error => {
+        this.#watch = undefined
+        failed(error)
+      })
     })
     this.#loaded = true
     if (bindWhenLoaded) bind()
@@ -103,7 +105,7 @@ export class Edge implements Service {
 
   async stop(): Promise<void> {
     this.#unlisten?.()
-    await this.#watch?.stop()
+    await (await this.#watch)?.stop()
     this.#listening?.close()
     this.#app?.close()
   }

@@ -111,7 +111,9 @@ export function socketBehaviour(
       const { client } = ws.getUserData()
       if (ws.getBufferedAmount() > 0) return
       hasRead(client)
-      ws.cork(() => client.catchUp?.pump())
+      // Not from within this handler: after it the library stops waiting for the socket, even if a send has just
+      // filled it again, and never calls this handler another time.
+      if (client.catchUp !== null) setImmediate(() => client.catchUp?.pump())
     },
 
     pong(ws) {

@@ -40,7 +40,6 @@ export type UwsSocket<UserData> = {
   send(message: Bytes, isBinary: boolean): 0 | 1 | 2
   getBufferedAmount(): number
   subscribe(topic: string): boolean
-  cork(callback: () => void): void
   end(code: number, reason: string): void
   close(): void
   getUserData(): UserData
@@ -71,6 +70,9 @@ export type UwsApp = {
   publish(topic: string, message: Bytes, isBinary: boolean): boolean
   listen(host: string, port: number, callback: (socket: UwsListenSocket | false) => void): UwsApp
   close(): UwsApp
+  /** Not in every build. */
+  setIdleTimeout?(seconds: number): void
+  setResponseTimeout?(seconds: number): void
 }
 
 export type UwsLibrary = {

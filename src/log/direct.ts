@@ -46,6 +46,7 @@ export function readLast(connection: LogConnection, stream: string, subjects: st
 function ask({ nc }: LogConnection, stream: string, request: object): Promise<Stored[]> {
   const messages: Stored[] = []
   return new Promise((resolve, reject) => {
+    if (nc.isClosed()) return reject(new LogUnavailable('the connection to the log is closed'))
     const finish = (error?: string) => {
       clearTimeout(timer)
       subscription.unsubscribe()

@@ -36,6 +36,17 @@ const ackWaitMs = 3_000
 const pinHeader = 'Nats-Pin-Id'
 const retryMs = 1_000
 
+const settings = {
+  filter_subject: 'event.>',
+  // One ack for all that was folded together.
+  ack_policy: AckPolicy.All,
+  ack_wait: nanos(ackWaitMs),
+  max_ack_pending: maxAckPending,
+  priority_groups: [group],
+  priority_policy: 'pinned_client' as const,
+  priority_timeout: nanos(pinMs),
+}
+
 /** What the client's type of a consumer's info leaves out. */
 type GroupInfo = { priority_groups?: Array<{ group: string; pinned_client_id?: string }> }
 
@@ -54,18 +65,7 @@ export class EventConsumer {
   /** Makes the consumer if it is missing, and begins to pull. Throws LogUnavailable. */
   async start(): Promise<void> {
     try {
-      await this.#connection.jsm.consumers.add(streams.events, {
-        durable_name: durable,
-        filter_subject: 'event.>',
-        deliver_policy: DeliverPolicy.All,
-        // One ack for all that was folded together.
-        ack_policy: AckPolicy.All,
-        ack_wait: nanos(ackWaitMs),
-        max_ack_pending: maxAckPending,
-        priority_groups: [group],
-        priority_policy: 'pinned_client',
-        priority_timeout: nanos(pinMs),
-      })
+      await this.#ensure()
       const consumer = await this.#connection.js.consumers.get(streams.events, durable)
       if (this.#stopped) return
       const messages = await consumer.consume({
@@ -79,6 +79,21 @@ export class EventConsumer {
       this.#follow(messages).catch(error => this.#restart(messages, error))
     } catch (error) {
       throw asLogError(error)
+    }
+  }
+
+  /** The consumer as another release may have made it is brought to what this one wants. */
+  async #ensure(): Promise<void> {
+    const { consumers } = this.#connection.jsm
+    try {
+      await consumers.add(streams.events, {
+        durable_name: durable,
+        deliver_policy: DeliverPolicy.All,
+        ...settings,
+      })
+    } catch (error) {
+      if (failureOf(error) !== 'refused') throw error
+      await consumers.update(streams.events, durable, settings)
     }
   }
 
@@ -123,7 +138,10 @@ export class EventConsumer {
       data: message.data,
       pin: headers?.get(pinHeader) ?? '',
       pending: info.pending,
-      ack: () => message.ack(),
+      ack: () => {
+        // A closed connection refuses by throwing; the event then comes again.
+        if (!this.#connection.nc.isClosed()) message.ack()
+      },
     })
   }
 

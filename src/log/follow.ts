@@ -1,7 +1,7 @@
 // Follows a bucket: the last value of every key, then every change, in one order, over reconnects and server restarts.
 import { DeliverPolicy, type JsMsg, type PushConsumer } from '@nats-io/jetstream'
 import { millis } from '@nats-io/transport-node'
-import { type LogConnection, messageOf } from './connection.ts'
+import { failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type Followed = {
   key: string
@@ -119,6 +119,7 @@ export class Follower {
   #retryLater(generation: number, error: unknown): void {
     if (this.#stopped || generation !== this.#generation) return
     this.#note(error)
+    if (failureOf(error) === 'closed') return
     const pauseMs = retryMs[Math.min(this.#failures++, retryMs.length - 1)]
     this.#retry = setTimeout(() => void this.#consume(), pauseMs)
   }

@@ -1,7 +1,7 @@
 // What the projector knows of every channel: the last value as text, decoded when its next event comes.
 import { dueMs } from '../domain/now-next.ts'
 import { type ChannelState, initialState } from '../domain/state.ts'
-import { readFolded, readValue } from '../domain/value.ts'
+import { readFolded } from '../domain/value.ts'
 import type { ChannelValue } from '../log/channel-bucket.ts'
 
 /** A channel's state and the sequence of its last value, 0 where there is none or a delete marker. */
@@ -10,8 +10,8 @@ export type Known = { state: ChannelState; sequence: number }
 type Entry = Known | { json: string; sequence: number }
 
 const unknown: Known = { state: initialState, sequence: 0 }
-/** How every value begins; reading no more than that keeps the start with 100,000 channels short. */
-const beginning = /^\{"v":1,"event":(\d+),"done":(true|false),/
+/** How every value begins, whatever its version; reading no more than that keeps the start with 100,000 channels short. */
+const beginning = /^\{"v":\d+,"event":(\d+),"done":(true|false),/
 
 export class ChannelStates {
   readonly #entries = new Map<string, Entry>()
@@ -30,10 +30,6 @@ export class ChannelStates {
     this.#entries.set(channelkey, { json: value.json, sequence })
     const found = beginning.exec(value.json)
     if (found !== null) this.#note(Number(found[1]), found[2] === 'true')
-    else {
-      const { event, done } = readValue(value.json)
-      this.#note(event, done)
-    }
   }
 
   /** The highest event of EVENTS whose values are all there. One with a value missing is folded again, which yields the rest. */

@@ -1,7 +1,7 @@
 // The projector: folds what was said into what was shown. Several run, one is active; the others stand by.
 import { randomUUID } from 'node:crypto'
 import { ChannelBucket } from '../log/channel-bucket.ts'
-import { type LogConnection, LogUnavailable } from '../log/connection.ts'
+import type { LogConnection } from '../log/connection.ts'
 import { type Delivery, EventConsumer } from '../log/event-consumer.ts'
 import { EventLog } from '../log/event-log.ts'
 import type { Topology } from '../log/topology.ts'
@@ -134,8 +134,7 @@ export class Projector implements Service {
     try {
       await this.#events.append(channelkey, { v: 1, kind: 'tick' }, messageId, tickDeadlineMs)
     } catch (error) {
-      if (!(error instanceof LogUnavailable)) throw error
-      this.#log.warn({ channelkey, error: error.message }, 'a tick was not stored; it is sent again')
+      this.#log.warn({ channelkey, error: String(error) }, 'a tick was not stored; it is sent again')
     }
   }
 

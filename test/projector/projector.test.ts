@@ -192,3 +192,25 @@ test('a projector whose bucket is ahead of EVENTS does not fold, and says why', 
   const { projector } = await world.startProjector()
   await until('unready', () => /EVENTS ends before/.test(projector.unready() ?? ''))
 })
+
+test('a value that cannot be read stops its own channel only', async context => {
+  const world = await createWorld(context)
+  await world.log.connection.js.publish('$KV.channel.later', '{"v":2,"event":0,"done":true,"prev":0}')
+  await world.log.connection.js.publish('$KV.channel.stranger', 'hello')
+  const { metrics } = await world.startProjector()
+  await world.say('later', pushOf('a'))
+  await world.folded(await world.say('one', pushOf('b')))
+  assert.equal(await world.values(), 3)
+  assert.equal(await metricOf(metrics.projectorSkipped, { reason: 'poisonous' }), 1)
+})
+
+test('a consumer that another release made is brought to this one', async context => {
+  const world = await createWorld(context)
+  const { jsm } = world.log.connection
+  const first = await world.startProjector()
+  await first.kill()
+  await jsm.consumers.update('EVENTS', 'projector', { max_ack_pending: 7 })
+  await world.startProjector()
+  await world.folded(await world.say('one', pushOf('a')))
+  assert.equal((await jsm.consumers.info('EVENTS', 'projector')).config.max_ack_pending, 2_048)
+})

@@ -3,10 +3,12 @@ import { test } from 'node:test'
 import { LogClock } from '../../src/projector/log-clock.ts'
 import { Ticks } from '../../src/projector/ticks.ts'
 
+type Timer = { atMs: number; callback: () => void }
+
 /** A clock and timers that the test moves. */
 class Time {
   nowMs = 0
-  readonly #timers: Array<{ atMs: number; callback: () => void }> = []
+  readonly #timers: Timer[] = []
 
   readonly timers = {
     set: (callback: () => void, delayMs: number) => {
@@ -15,7 +17,7 @@ class Time {
       return timer
     },
     clear: (timer: unknown) => {
-      const index = this.#timers.indexOf(timer as (typeof this.#timers)[number])
+      const index = this.#timers.indexOf(timer as Timer)
       if (index >= 0) this.#timers.splice(index, 1)
     },
   }

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { type Mount, noCharset } from '../domain/mount.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { type IcecastAnswer, MountError, type Outcome, readSourceStart, readUpdate } from './answer.ts'
 import { encodeTitle } from './title.ts'
 
@@ -12,11 +13,16 @@ export const maxRequestsPerServer = 4
 export const maxAnswerBytes = 1024 * 1024
 
 /** The connections of all mounts: so many to each server. Each request has its own, since Icecast 2.4 keeps none. */
-export type Connections = { readonly http: http.Agent; readonly https: https.Agent }
+export type Connections = {
+  readonly http: http.Agent
+  readonly https: https.Agent
+  /** Counts the requests under way, those that wait for their turn too. */
+  readonly requests: Metrics['icecastRequests']
+}
 
-export function createConnections(): Connections {
+export function createConnections({ icecastRequests }: Pick<Metrics, 'icecastRequests'>): Connections {
   const options = { keepAlive: false, maxSockets: maxRequestsPerServer }
-  return { http: new http.Agent(options), https: new https.Agent(options) }
+  return { http: new http.Agent(options), https: new https.Agent(options), requests: icecastRequests }
 }
 
 type Page = 'metadata' | 'metadata.xsl'
@@ -93,6 +99,7 @@ export class MountClient {
 
   async #get(path: string): Promise<IcecastAnswer> {
     let timer: NodeJS.Timeout | undefined
+    this.#connections.requests.inc()
     const { protocol } = this.#base
     const { request: open } = protocol === 'https:' ? https : http
     const agent = protocol === 'https:' ? this.#connections.https : this.#connections.http
@@ -114,6 +121,7 @@ export class MountClient {
       throw asMountError(error)
     } finally {
       clearTimeout(timer)
+      this.#connections.requests.dec()
     }
   }
 }

@@ -8,7 +8,7 @@ import type { Mounts } from '../log/mounts.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
-import { createConnections, MountClient } from './client.ts'
+import { type Connections, createConnections, MountClient } from './client.ts'
 import { MountStates } from './mount-states.ts'
 import { defaultPace, MountSender, type Pace } from './sender.ts'
 import { titleOf } from './title.ts'
@@ -31,7 +31,7 @@ export class Icecast implements Service {
   readonly id = 'icecast'
   readonly #options: IcecastOptions
   readonly #states: MountStates
-  readonly #connections = createConnections()
+  readonly #connections: Connections
   /** The current title of every channel, since its mounts may come later. */
   readonly #titles = new Map<string, string>()
   readonly #sending = new Map<string, Map<string, Sending>>()
@@ -41,6 +41,7 @@ export class Icecast implements Service {
 
   constructor(options: IcecastOptions) {
     this.#options = options
+    this.#connections = createConnections(options.metrics)
     this.#states = new MountStates(options.mounts, options.metrics, options.log)
   }
 

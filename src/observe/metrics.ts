@@ -45,6 +45,7 @@ export function createMetrics() {
     projectorLag: gauge('projector_lag_events', 'Events in the log that are not folded yet'),
     edgeSockets: gauge('edge_sockets', 'Open WebSockets'),
     edgeChannels: gauge('edge_channels', 'Channels whose state this edge holds'),
+    edgeFollowed: gauge('edge_followed_listeners', 'Listeners followed for their sockets here'),
     edgeChanges: counter('edge_changes_total', 'Changes received from the log'),
     edgeDeliveries: counter('edge_deliveries_total', 'Records sent to sockets, counted once per subscriber'),
     edgePolls: counter('edge_polls_total', 'Polls by status', ['status']),
@@ -57,6 +58,10 @@ export function createMetrics() {
     icecastMounts: gauge('icecast_mounts', 'Icecast mounts by how they fare: waiting, working or failing', [
       'state',
     ]),
+    icecastRequests: gauge(
+      'icecast_requests',
+      'Requests to Icecast servers that are under way or wait for their turn',
+    ),
     icecastTitles: counter('icecast_titles_total', 'Attempts to give a mount its title: taken or failed', [
       'result',
     ]),

@@ -8,7 +8,8 @@ import {
   maxHeadBytes,
   maxRequestsPerServer,
 } from '../../src/icecast/client.ts'
-import { until } from '../helpers/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { metricOf, until } from '../helpers/log.ts'
 
 const taken = '<iceresponse><message>Metadata update successful</message><return>1</return></iceresponse>'
 const password = 'very-secret-password'
@@ -38,7 +39,12 @@ async function bytesServer(t: TestContext, answer: string | null) {
 
 const ok = (body: string) => `HTTP/1.0 200 OK\r\nContent-Type: text/xml\r\n\r\n${body}`
 
-function clientOf(url: string, charset = 'UTF-8', timeoutMs = 5_000, connections = createConnections()) {
+function clientOf(
+  url: string,
+  charset = 'UTF-8',
+  timeoutMs = 5_000,
+  connections = createConnections(createMetrics()),
+) {
   return new MountClient({ url, mount: '/live', user: 'live', password, charset }, connections, timeoutMs)
 }
 
@@ -78,12 +84,14 @@ test('no redirect is followed: the credentials stay with the server they are for
 
 test('a server that hangs is left after the time-out, and only so many requests wait for it', async t => {
   const { heads, url } = await bytesServer(t, null)
-  const connections = createConnections()
+  const metrics = createMetrics()
+  const connections = createConnections(metrics)
   const clients = Array.from({ length: maxRequestsPerServer + 1 }, () =>
     clientOf(url, 'UTF-8', 300, connections),
   )
   const results = Promise.allSettled(clients.map(client => client.update('x')))
   await until('as many as may have arrived', () => heads.length === maxRequestsPerServer)
+  assert.equal(await metricOf(metrics.icecastRequests), maxRequestsPerServer + 1)
   // Another server is not held up.
   const other = await bytesServer(t, ok(taken))
   await clientOf(other.url, 'UTF-8', 5_000, connections).update('x')
@@ -91,6 +99,7 @@ test('a server that hangs is left after the time-out, and only so many requests 
     assert.equal(result.status === 'rejected' && result.reason.message, 'no answer within 0.3 s')
   }
   assert.equal(heads.length, maxRequestsPerServer)
+  assert.equal(await metricOf(metrics.icecastRequests), 0)
 })
 
 test('no error holds the password, whatever the server says', async t => {

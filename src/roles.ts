@@ -8,6 +8,7 @@ import { Icecast } from './icecast/icecast.ts'
 import { Intake } from './intake/intake.ts'
 import type { LogConnection } from './log/connection.ts'
 import { EventLog } from './log/event-log.ts'
+import { Listeners } from './log/listeners.ts'
 import { Mounts } from './log/mounts.ts'
 import { Registry } from './log/registry.ts'
 import { Tokens } from './log/tokens.ts'
@@ -64,7 +65,8 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
     await stack.start(roles.console)
   }
   if (has('intake')) {
-    roles.intake = new Intake({ config, events, registry, tokens, log, metrics })
+    const listeners = new Listeners(connection)
+    roles.intake = new Intake({ config, events, registry, tokens, listeners, log, metrics })
     await stack.start(roles.intake)
   }
   if (has('projector')) await stack.start(new Projector({ connection, topology, log, metrics }))

@@ -41,6 +41,12 @@ export const errorCatalogue = {
     title: 'Unknown station',
     explanation: 'No station has this stationkey. Keys are case-sensitive.',
   },
+  'unknown-listener': {
+    status: 404,
+    title: 'Unknown listener',
+    explanation:
+      'No listener of this channel has this metaid: its stream has not started, or has ended (rule 18).',
+  },
   'unknown-token': {
     status: 404,
     title: 'Unknown token id',

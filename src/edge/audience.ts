@@ -60,6 +60,12 @@ export class Audience {
     this.#publish(topicName('station', stationkey, type), bytes)
   }
 
+  /** Sends a record to all sockets of one listener that asked for it. */
+  deliverTo(metaid: string, type: Frame['type'], bytes: Uint8Array): void {
+    this.#publish(topicName('listener', metaid, 'all'), bytes)
+    this.#publish(topicName('listener', metaid, type), bytes)
+  }
+
   /** Counts the socket in; it still has to subscribe. */
   join(ws: Socket, client: Client): Topic {
     const name = topicName(client.scope, client.key, client.selection)

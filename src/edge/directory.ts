@@ -21,9 +21,10 @@ export class Directory {
 
   /**
    * Calls back if the key is known, at once or after one look-up; a metaid always is: it is the player's own.
+   * Returns what the callback returns.
    * Throws or rejects with a Problem: 404 where it is not known, 503 where that cannot be said.
    */
-  whenKnown(scope: Scope, key: string, callback: () => void): Promise<void> | undefined {
+  whenKnown(scope: Scope, key: string, callback: () => Promise<void> | void): Promise<void> | void {
     if (scope === 'listener') {
       if (!isMetaid(key)) throw new Problem('not-found', 'This can be no metaid.')
     } else {
@@ -31,8 +32,7 @@ export class Directory {
       const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
       if (seen === undefined) return this.#lookUp(scope, key).then(callback)
     }
-    callback()
-    return undefined
+    return callback()
   }
 
   async #lookUp(scope: 'channel' | 'station', key: string): Promise<void> {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config/options.ts'
 import { type ChannelUpdate, watchChannels } from '../log/channel-watch.ts'
 import type { LogConnection } from '../log/connection.ts'
+import { Listeners } from '../log/listeners.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Topology } from '../log/topology.ts'
 import type { Logger } from '../observe/log.ts'
@@ -15,6 +16,8 @@ import { Directory } from './directory.ts'
 import { Exchange } from './exchange.ts'
 import { defaultMaxSockets } from './file-limit.ts'
 import { type Listening, listen } from './listen.ts'
+import { ListenerFeed } from './listener-feed.ts'
+import { ListenerPolls } from './listener-polls.ts'
 import { poll } from './poll.ts'
 import { type SocketContext, socketBehaviour, upgrade } from './socket.ts'
 import { loadUws, type Uws, type UwsApp } from './uws.ts'
@@ -31,6 +34,8 @@ export type EdgeOptions = {
   uws?: Uws
   /** Bind the port only once loaded, so that an edge that shares its port takes no request before it can serve it. */
   bindWhenLoaded?: boolean
+  /** Listeners followed at once, other than by default. */
+  maxFollowed?: number
 }
 
 /** How often a batch of sockets is closed while draining. */
@@ -41,8 +46,10 @@ export class Edge implements Service {
   readonly #options: EdgeOptions
   readonly #states = new ChannelStates()
   readonly #directory: Directory
+  readonly #listeners: Listeners
   #app: UwsApp | undefined
   #audience: Audience | undefined
+  #feed: ListenerFeed | undefined
   #listening: Listening | undefined
   #watch: Promise<{ stop(): Promise<void> }> | undefined
   #unlisten: (() => void) | undefined
@@ -52,6 +59,7 @@ export class Edge implements Service {
   constructor(options: EdgeOptions) {
     this.#options = options
     this.#directory = new Directory(options.registry, options.metrics)
+    this.#listeners = new Listeners(options.connection)
   }
 
   /** The bound port; 0 before start. */
@@ -64,7 +72,7 @@ export class Edge implements Service {
     const uws = this.#options.uws ?? loadUws()
     const app = createApp(uws, config.tlsCert, config.tlsKey)
     this.#app = app
-    this.#audience = this.#route(app, uws)
+    this.#route(app, uws)
     const bind = () => {
       this.#listening = listen(uws, app, config.host, config.edgePort)
       log.info({ port: this.port, library: `${uws.name} ${uws.version}` }, 'edge: listening')
@@ -108,20 +116,34 @@ export class Edge implements Service {
     await (await this.#watch)?.stop()
     this.#listening?.close()
     this.#app?.close()
+    this.#feed?.stop()
+    this.#listeners.stop()
   }
 
-  #route(app: UwsApp, uws: Uws): Audience {
-    const { config, log, metrics } = this.#options
+  #route(app: UwsApp, uws: Uws): void {
+    const { config, log, metrics, maxFollowed } = this.#options
+    const states = this.#states
+    const listeners = this.#listeners
     const audience = new Audience(app, metrics)
+    const feed = new ListenerFeed({
+      listeners,
+      states,
+      metrics,
+      log,
+      deliver: (metaid, type, bytes) => audience.deliverTo(metaid, type, bytes),
+      ...(maxFollowed === undefined ? {} : { maxFollowed }),
+    })
     const serving = {
-      states: this.#states,
+      states,
       directory: this.#directory,
+      listeners: new ListenerPolls({ listeners, feed, states, metrics }),
       loaded: () => this.#loaded,
       draining: () => this.#draining,
     }
     const context: SocketContext = {
       serving,
       audience,
+      feed,
       metrics,
       limits: { maxSockets: config.maxSockets ?? defaultMaxSockets(), maxQueueBytes: config.socketQueue },
     }
@@ -132,7 +154,8 @@ export class Edge implements Service {
         Exchange.run(res, req, { metrics, log }, exchange => upgrade(exchange, socketContext, context)),
     })
     app.any('/*', (res, req) => Exchange.run(res, req, { metrics, log }, exchange => poll(exchange, serving)))
-    return audience
+    this.#audience = audience
+    this.#feed = feed
   }
 
   #update({ channelkey, value, sequence }: ChannelUpdate): void {
@@ -144,7 +167,9 @@ export class Edge implements Service {
       else this.#states.remove(channelkey)
     } else {
       try {
-        for (const frame of this.#states.apply(channelkey, value)) this.#audience?.deliver(frame)
+        const frames = this.#states.apply(channelkey, value)
+        for (const frame of frames) this.#audience?.deliver(frame)
+        this.#feed?.channelChanged(channelkey, frames)
       } catch (error) {
         metrics.edgeSkipped.inc()
         log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')

@@ -18,6 +18,8 @@ const methods = 'GET, HEAD, OPTIONS'
 const noStore: Header = ['Cache-Control', 'no-store']
 /** One second, as often as anybody should poll. */
 const shared: Header = ['Cache-Control', 'public, max-age=1']
+/** Of a listener's records no cache may keep anything. */
+export const personal: Header = ['Cache-Control', 'private, no-store']
 
 /** To OPTIONS on any path. `*` does not stand for Authorization, so that is named. */
 export const preflight: Answer = {
@@ -39,10 +41,14 @@ export const nothing: Answer = { status: '204 No Content', headers: [noStore], b
 export type Representation = { contentType: string; bytes: Uint8Array; etag: string }
 
 /** 200, or 304 where the client has these very bytes (rule 23). */
-export function represent({ contentType, bytes, etag }: Representation, ifNoneMatch: string): Answer {
+export function represent(
+  { contentType, bytes, etag }: Representation,
+  ifNoneMatch: string,
+  caching: Header = shared,
+): Answer {
   if (ifNoneMatch !== '' && matches(ifNoneMatch, etag))
-    return { status: '304 Not Modified', headers: [['ETag', etag], shared], body: null }
-  return { status: '200 OK', headers: [['Content-Type', contentType], ['ETag', etag], shared], body: bytes }
+    return { status: '304 Not Modified', headers: [['ETag', etag], caching], body: null }
+  return { status: '200 OK', headers: [['Content-Type', contentType], ['ETag', etag], caching], body: bytes }
 }
 
 /** If-None-Match compares weakly: W/ is looked through (RFC 9110, 13.1.2). */

@@ -4,6 +4,7 @@ import type { ChannelStates } from './channel-state.ts'
 import type { Directory } from './directory.ts'
 import type { Exchange } from './exchange.ts'
 import { type Answer, nothing, preflight, represent } from './headers.ts'
+import type { ListenerPolls } from './listener-polls.ts'
 import { channelJson, channelText, emptyArray, stationJson } from './representation.ts'
 import { type PollRoute, pollRoute, pollSelection, type Selection } from './route.ts'
 
@@ -11,26 +12,29 @@ import { type PollRoute, pollRoute, pollSelection, type Selection } from './rout
 export type Serving = {
   readonly states: ChannelStates
   readonly directory: Directory
+  readonly listeners: ListenerPolls
   /** false until the first snapshot of the log is complete. */
   loaded(): boolean
   draining(): boolean
 }
 
 /** Answers any request that is not an upgrade. Throws or rejects with a Problem. */
-export function poll(exchange: Exchange, serving: Serving): Promise<void> | undefined {
+export function poll(exchange: Exchange, serving: Serving): Promise<void> | void {
   const { method, path, query, headers } = exchange
   const route = pollRoute(path)
   if (route === undefined && method !== 'options') throw new Problem('not-found')
   if (method !== 'get' && method !== 'head' && method !== 'options') throw new Problem('method-not-allowed')
   refuseBody(exchange)
   if (route === undefined || method === 'options') {
-    exchange.reply(preflight)
-    return undefined
+    return exchange.reply(preflight)
   }
   requireLoaded(serving)
   const selection = pollSelection(query, route.form)
+  const reply = (answer: Answer) => exchange.reply(answer, serving.draining())
   return serving.directory.whenKnown(route.scope, route.key, () =>
-    exchange.reply(answer(route, selection, headers.ifNoneMatch, serving.states), serving.draining()),
+    route.scope === 'listener'
+      ? serving.listeners.answer(route, selection, headers.ifNoneMatch, reply)
+      : reply(answer(route, selection, headers.ifNoneMatch, serving.states)),
   )
 }
 
@@ -53,8 +57,6 @@ function answer(
   ifNoneMatch: string,
   states: ChannelStates,
 ): Answer {
-  // Listener sessions have no records here yet, and a player without one gets 204 (rule 20).
-  if (scope === 'listener') return nothing
   if (scope === 'station') {
     const station = states.station(key)
     return represent(station === undefined ? emptyArray : stationJson(station, selection), ifNoneMatch)

@@ -1,14 +1,9 @@
 // The bodies of polls (rules 21 to 23), made when first asked for and kept until the state changes.
 import { createHash } from 'node:crypto'
 import { textOf } from '../domain/record.ts'
-import {
-  type Answers,
-  recordsOf,
-  type ShownChannel,
-  type ShownRecord,
-  type ShownStation,
-} from './channel-state.ts'
+import { type Answers, recordsOf, type ShownChannel, type ShownStation } from './channel-state.ts'
 import type { Representation } from './headers.ts'
+import type { View } from './listener-view.ts'
 import type { Selection } from './route.ts'
 
 const open = Buffer.from('[')
@@ -20,7 +15,8 @@ export function channelJson(channel: ShownChannel, selection: Selection): Repres
   return kept(channel, `json ${selection}`, () => {
     const records = recordsOf(channel, selection)
     if (records.length === 0) return null
-    return json(selection === 'all' ? arrayOf(records) : (records[0]?.bytes ?? new Uint8Array()))
+    const bytes = records.map(record => record.bytes)
+    return json(selection === 'all' ? arrayOf(bytes) : (bytes[0] ?? new Uint8Array()))
   })
 }
 
@@ -28,9 +24,7 @@ export function channelJson(channel: ShownChannel, selection: Selection): Repres
 export function channelText(channel: ShownChannel, selection: 'now' | 'next'): Representation | null {
   return kept(channel, `text ${selection}`, () => {
     const record = channel[selection]
-    if (record === null) return null
-    const text = textOf(JSON.parse(Buffer.from(record.bytes).toString()))
-    return represent('text/plain; charset=utf-8', Buffer.from(text))
+    return record === null ? null : recordText(record.bytes)
   })
 }
 
@@ -39,9 +33,25 @@ export function stationJson(station: ShownStation, selection: Selection): Repres
   const made = kept(station, selection, () => {
     const channels = [...station.channels.values()].sort(byChannelkey)
     const records = channels.flatMap(channel => recordsOf(channel, selection))
-    return json(arrayOf(records.filter(record => record.stationkey === station.stationkey)))
+    const own = records.filter(record => record.stationkey === station.stationkey)
+    return json(arrayOf(own.map(record => record.bytes)))
   })
   return made ?? emptyArray
+}
+
+/** The answer for one listener, not kept; null: nothing to show. */
+export function listenerAnswer(
+  { now, next }: View,
+  form: 'json' | 'txt',
+  selection: Selection,
+): Representation | null {
+  const records = [selection === 'next' ? null : now, selection === 'now' ? null : next].filter(
+    r => r !== null,
+  )
+  const [first] = records
+  if (first === undefined) return null
+  if (form === 'txt') return recordText(first)
+  return json(selection === 'all' ? arrayOf(records) : first)
 }
 
 /** The answer for a station of which nothing is shown. */
@@ -61,9 +71,17 @@ function byChannelkey(a: ShownChannel, b: ShownChannel): number {
   return a.channelkey < b.channelkey ? -1 : 1
 }
 
-function arrayOf(records: ShownRecord[]): Uint8Array {
-  const parts = records.flatMap((record, at) => (at === 0 ? [record.bytes] : [comma, record.bytes]))
-  return Buffer.concat([open, ...parts, close])
+function arrayOf(records: Uint8Array[]): Uint8Array {
+  return Buffer.concat([
+    open,
+    ...records.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes])),
+    close,
+  ])
+}
+
+function recordText(record: Uint8Array): Representation {
+  const text = textOf(JSON.parse(Buffer.from(record).toString()))
+  return represent('text/plain; charset=utf-8', Buffer.from(text))
 }
 
 function json(bytes: Uint8Array): Representation {

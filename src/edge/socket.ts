@@ -5,6 +5,7 @@ import { type Audience, type Client, closeCodes, endSocket } from './audience.ts
 import { CatchUp } from './catch-up.ts'
 import { type ChannelStates, recordsOf, type ShownChannel } from './channel-state.ts'
 import type { Exchange } from './exchange.ts'
+import type { ListenerFeed } from './listener-feed.ts'
 import { refuseBody, requireLoaded, type Serving } from './poll.ts'
 import { socketRoute, socketSelection } from './route.ts'
 import type { UwsBehaviour, UwsSocketContext } from './uws.ts'
@@ -32,6 +33,7 @@ const tooBig = 'Received too big message'
 export type SocketContext = {
   readonly serving: Serving
   readonly audience: Audience
+  readonly feed: ListenerFeed
   readonly metrics: Metrics
   readonly limits: SocketLimits
 }
@@ -41,7 +43,7 @@ export function upgrade(
   exchange: Exchange,
   socketContext: UwsSocketContext,
   context: SocketContext,
-): Promise<void> | undefined {
+): Promise<void> | void {
   refuseBody(exchange)
   const route = socketRoute(exchange.path)
   if (route === undefined) throw new Problem('not-found')
@@ -49,6 +51,7 @@ export function upgrade(
   const { selection } = socketSelection(exchange.query)
   return context.serving.directory.whenKnown(route.scope, route.key, () => {
     requireRoom(context)
+    if (route.scope === 'listener') context.feed.requireRoom(route.key)
     const { websocketKey, websocketProtocol, websocketExtensions } = exchange.headers
     const client: Client = {
       ...route,
@@ -75,7 +78,7 @@ function requireRoom({ serving, audience, limits, metrics }: SocketContext): voi
 export function socketBehaviour(
   context: SocketContext,
 ): Omit<UwsBehaviour<{ client: Client }>, 'upgrade' | 'compression'> {
-  const { audience, limits, metrics, serving } = context
+  const { audience, feed, limits, metrics, serving } = context
   return {
     idleTimeout: idleTimeoutSeconds,
     sendPingsAutomatically: true,
@@ -85,8 +88,13 @@ export function socketBehaviour(
 
     open(ws) {
       const { client } = ws.getUserData()
+      if (client.scope === 'listener') feed.join(client.key)
       const topic = audience.join(ws, client)
-      const catchUp = new CatchUp(ws, snapshot(client, serving.states), limits.maxQueueBytes, {
+      const owed =
+        client.scope === 'listener'
+          ? feed.snapshot(client.key, client.selection)
+          : snapshot(client, serving.states)
+      const catchUp = new CatchUp(ws, owed, limits.maxQueueBytes, {
         done() {
           topic.catchingUp.delete(catchUp)
           client.catchUp = null
@@ -127,14 +135,14 @@ export function socketBehaviour(
         client.closedFor ?? (abnormal ? closedByLibrary(client, message, limits.maxQueueBytes) : null)
       if (reason !== null) metrics.edgeClosed.inc({ reason })
       audience.leave(ws, client)
+      if (client.scope === 'listener') feed.leave(client.key)
     },
   }
 }
 
-/** What a new socket is sent: `next` before `now`, for some clients take every message for the current track. */
+/** What a new socket of a channel or station is sent: `next` before `now`, for some clients take every message for the current track. */
 export function snapshot({ scope, key, selection }: Client, states: ChannelStates): Uint8Array[] {
   const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
-  if (scope === 'listener') return []
   if (scope === 'channel') {
     const channel = states.channel(key)
     return channel === undefined ? [] : wanted(channel).map(record => record.bytes)

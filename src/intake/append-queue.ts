@@ -132,7 +132,7 @@ class Deadline {
     this.#timer = setTimeout(() => {
       this.#expired = true
       this.#expire?.()
-    }, afterMs)
+    }, afterMs).unref()
   }
 
   leftMs(): number {

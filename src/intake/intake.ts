@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/options.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { Listeners } from '../log/listeners.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import { listen } from '../observe/listen.ts'
@@ -11,17 +12,21 @@ import type { Metrics } from '../observe/metrics.ts'
 import { type Service, StartError } from '../observe/service.ts'
 import { AppendQueue, type QueueOptions } from './append-queue.ts'
 import { addEncoderRoutes } from './encoder-routes.ts'
+import { addHookRoutes } from './hook-routes.ts'
+import { type HookParts, Hooks } from './hooks.ts'
 import { acceptPushes } from './push.ts'
 import { PushRate } from './push-rate.ts'
 import { addPushRoutes } from './push-routes.ts'
 import { createServer, type IntakeServer, type ServerOptions, type TlsKeys } from './server.ts'
+import { addSessionRoutes } from './session-routes.ts'
 import { WrongTokens } from './wrong-tokens.ts'
 
 export type IntakeOptions = {
   config: Pick<Config, 'host' | 'intakePort' | 'pushRate' | 'tlsCert' | 'tlsKey'>
   events: Pick<EventLog, 'append'>
-  registry: Pick<Registry, 'findChannel' | 'findStation'>
-  tokens: Pick<Tokens, 'matches'>
+  registry: Pick<Registry, 'channel' | 'findChannel' | 'findStation'>
+  tokens: Pick<Tokens, 'matchesHere' | 'matches'>
+  listeners: Pick<Listeners, 'change'>
   log: Logger
   metrics: Metrics
   /** Unix milliseconds; default: this machine's clock. */
@@ -30,6 +35,7 @@ export type IntakeOptions = {
   front?: NonNullable<ServerOptions['front']>
   requestTimeoutMs?: number
   queue?: Omit<QueueOptions, 'metrics'>
+  hooks?: Pick<HookParts, 'maxWaiting' | 'deadlineMs'>
 }
 
 /** Longer than a push may wait for the log, so that whatever was taken gets its answer. */
@@ -40,12 +46,14 @@ export class Intake implements Service {
   readonly #options: IntakeOptions
   #port: number
   #server: IntakeServer | undefined
+  readonly #hooks: Hooks
   #state: 'new' | 'serving' | 'draining' | 'stopped' = 'new'
   #closed: Promise<void> = Promise.resolve()
 
   constructor(options: IntakeOptions) {
     this.#options = options
     this.#port = options.config.intakePort
+    this.#hooks = new Hooks({ ...options, ...options.hooks })
   }
 
   /** The port that is listened on, once started. */
@@ -79,7 +87,7 @@ export class Intake implements Service {
     const tooLong = new Promise<void>(resolve => {
       timer = setTimeout(resolve, maxDrainMs)
     })
-    await Promise.race([this.#closed, tooLong])
+    await Promise.race([this.#closed.then(() => this.#hooks.idle()), tooLong])
     clearTimeout(timer)
   }
 
@@ -96,7 +104,7 @@ export class Intake implements Service {
   }
 
   #build(tls: TlsKeys | undefined): IntakeServer {
-    const { config, events, registry, tokens, log, metrics, clock = Date.now } = this.#options
+    const { config, events, registry, tokens, listeners, log, metrics, clock = Date.now } = this.#options
     const { front = {}, requestTimeoutMs } = this.#options
     const server = createWithKeys(config, {
       tls,
@@ -106,19 +114,25 @@ export class Intake implements Service {
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       draining: () => this.#state === 'draining',
     })
+    const wrongTokens = new WrongTokens({ metrics })
     const accept = acceptPushes({
       registry,
       tokens,
       events,
+      listeners,
       metrics,
       clock,
       queue: new AppendQueue({ ...this.#options.queue, metrics }),
       rate: new PushRate({ rate: config.pushRate, metrics }),
-      wrongTokens: new WrongTokens({ metrics }),
+      wrongTokens,
       intake: randomUUID(),
     })
     addPushRoutes(server.app, accept)
     addEncoderRoutes(server.app, accept)
+    const sessionMetrics = { ...metrics, intakeWaiting: metrics.intakeWaitingSessions }
+    const queue = new AppendQueue({ ...this.#options.queue, metrics: sessionMetrics })
+    addSessionRoutes(server.app, { registry, tokens, listeners, metrics, wrongTokens, queue })
+    addHookRoutes(server.app, this.#hooks)
     return server
   }
 }

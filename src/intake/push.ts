@@ -7,49 +7,61 @@ import type { PushResponse } from '../api/push.ts'
 import { judgeClock } from '../domain/clock.ts'
 import type { ChannelContext, PushEvent } from '../domain/event.ts'
 import { isKey } from '../domain/keys.ts'
+import { isOn, overlayOf } from '../domain/listener.ts'
 import type { Decoded, DecodeFacts } from '../domain/normalise.ts'
 import { contextOf } from '../domain/registry.ts'
 import { makeResponse } from '../domain/response.ts'
-import { LogUnavailable } from '../log/connection.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { Listeners } from '../log/listeners.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { AppendQueue, Place } from './append-queue.ts'
 import type { PushRate } from './push-rate.ts'
+import { inTurn } from './turn.ts'
 import type { WrongTokens } from './wrong-tokens.ts'
 
-/** A push that has arrived whole. */
-export type Push = {
+/** What a request says of who sends it. */
+export type Credentials = {
   channelkey: string
   /** undefined: none was sent. */
   token: string | undefined
   /** Address of the sender. */
   address: string
+}
+
+/** `metaid`: the push is for this listener only (rule 18). */
+export type DecodedPush = Decoded & { metaid?: string }
+
+/** A push that has arrived whole. */
+export type Push = Credentials & {
   /** The header Idempotency-Key as sent (rule 11). */
   idempotencyKey: string | undefined
   /** Reads what was pushed; may throw a Problem. Called once the token has matched. */
-  decode(facts: DecodeFacts): Decoded
+  decode(facts: DecodeFacts): DecodedPush
 }
 
 export type AcceptPush = (push: Push) => Promise<PushResponse>
 
-export type PushParts = {
+/** What it takes to know a sender. */
+export type CredentialsParts = {
   registry: Pick<Registry, 'findChannel' | 'findStation'>
   tokens: Pick<Tokens, 'matches'>
-  events: Pick<EventLog, 'append'>
-  queue: AppendQueue
-  rate: PushRate
   wrongTokens: WrongTokens
   metrics: Pick<Metrics, 'intakeAppend' | 'intakeRejected'>
+}
+
+export type PushParts = CredentialsParts & {
+  events: Pick<EventLog, 'append'>
+  listeners: Pick<Listeners, 'change'>
+  queue: AppendQueue
+  rate: PushRate
   /** Unix milliseconds. */
   clock: () => number
   /** Name of this intake process. */
   intake: string
 }
 
-/** Seconds after which a sender may try again while the log does not answer. */
-const unavailableRetrySeconds = 2
 const idempotencyKey = /^[!-~]{1,64}$/
 /** Namespace of the ids made from an Idempotency-Key, so that both answers to a repeated request name the same. */
 const idNamespace = '0b9c6e6a-54f7-5a2c-8f0e-6d7c1c0a9b57'
@@ -64,30 +76,38 @@ export function acceptPushes(parts: PushParts): AcceptPush {
   return async push => {
     const receivedMs = clock()
     const arrived = performance.now()
-    const place = queue.enter(push.channelkey)
-    try {
+    return await inTurn(queue, push.channelkey, async place => {
       const context = await requireChannel(parts, push, place)
       await requireToken(parts, push, place)
       requireRate(parts, push)
-      const { event, messageId } = makeEvent(parts, push, context, receivedMs)
+      const { event, messageId, metaid } = makeEvent(parts, push, context, receivedMs)
       await place.turn()
-      await place.inTime(parts.events.append(push.channelkey, event, messageId, place.leftMs()))
+      if (metaid === undefined)
+        await place.inTime(parts.events.append(push.channelkey, event, messageId, place.leftMs()))
+      else await place.inTime(overlay(parts, push.channelkey, metaid, event))
       metrics.intakeAppend.observe((performance.now() - arrived) / 1000)
-      return answer(push.channelkey, event)
-    } catch (error) {
-      if (error instanceof LogUnavailable) {
-        throw new Problem('unavailable', undefined, { retryAfter: unavailableRetrySeconds })
-      }
-      throw error
-    } finally {
-      place.leave()
-    }
+      return answer(push.channelkey, event, metaid !== undefined)
+    })
   }
 }
 
-async function requireChannel(
-  { registry }: PushParts,
-  { channelkey }: Push,
+/** Lays a push over the channel for one listener (rule 18). Throws 404 where that one is not on the channel. */
+async function overlay(
+  { listeners }: PushParts,
+  channelkey: string,
+  metaid: string,
+  event: PushEvent,
+): Promise<void> {
+  await listeners.change(metaid, before => {
+    if (!isOn(before, channelkey)) throw new Problem('unknown-listener')
+    return { ...before, overlay: overlayOf(channelkey, event) }
+  })
+}
+
+/** What the registry says of the channel. Throws 404. */
+export async function requireChannel(
+  { registry }: Pick<CredentialsParts, 'registry'>,
+  { channelkey }: Credentials,
   place: Place,
 ): Promise<ChannelContext> {
   const entry = isKey(channelkey) ? await place.inTime(registry.findChannel(channelkey)) : undefined
@@ -99,7 +119,8 @@ async function requireChannel(
   return contextOf(channel, station?.value ?? fallback, revision)
 }
 
-async function requireToken(parts: PushParts, push: Push, place: Place): Promise<void> {
+/** Throws 403, and 429 where that was one wrong token too many (rule 12). */
+export async function requireToken(parts: CredentialsParts, push: Credentials, place: Place): Promise<void> {
   const { tokens, wrongTokens, metrics } = parts
   // A request without any is how some clients ask whether one is needed; it guesses nothing, so it does not count.
   if (push.token === undefined) throw new Problem('wrong-token', 'No push token was sent.')
@@ -122,7 +143,7 @@ function makeEvent(
   push: Push,
   context: ChannelContext,
   receivedMs: number,
-): { event: PushEvent; messageId: string } {
+): { event: PushEvent; messageId: string; metaid: string | undefined } {
   const { channelkey } = push
   const key = requireIdempotencyKey(push.idempotencyKey)
   const decoded = push.decode({ arrivalMs: receivedMs, zone: context.timezone })
@@ -148,7 +169,7 @@ function makeEvent(
     warnings: warning === null ? warnings : [...warnings, warning],
     context,
   }
-  return { event, messageId }
+  return { event, messageId, metaid: decoded.metaid }
 }
 
 /** The key, or undefined where none (or an empty one) was sent. */
@@ -163,7 +184,7 @@ function generateId(repeatable: string | undefined): string {
   return repeatable === undefined ? uuidV7() : uuidV5(repeatable, idNamespace)
 }
 
-function answer(channelkey: string, event: PushEvent): PushResponse {
+function answer(channelkey: string, event: PushEvent, userplayout: boolean): PushResponse {
   const { element, startMs, kind: tracktype, context, warnings } = event
-  return makeResponse({ channelkey, element, startMs, tracktype, context, warnings })
+  return makeResponse({ channelkey, element, startMs, tracktype, context, warnings, userplayout })
 }

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Problem, problemContentType } from '../api/errors.ts'
+import { letInHeader } from './let-in.ts'
 
 /** On every answer of the intake (rule 2): none may be stored anywhere, and no address with a token may travel on. */
 export const answerHeaders = {
@@ -32,6 +33,8 @@ function rawAnswer(problem: Problem): string {
   const body = JSON.stringify(problem.details)
   const headers: Record<string, string | number> = {
     ...answerHeaders,
+    // It may have been a hook.
+    [letInHeader[0]]: letInHeader[1],
     'Content-Type': problemContentType,
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',

@@ -5,9 +5,12 @@ import { PushBody } from '../api/push.ts'
 import { decodeJsonBody } from '../domain/body.ts'
 import { decodeObject, decodeParameters } from '../domain/decode.ts'
 import { findEncoding } from '../domain/encoding.ts'
+import { isMetaid } from '../domain/keys.ts'
 import type { Decoded, DecodeFacts } from '../domain/normalise.ts'
 import { maxQueryParameters, parseQuery, type QueryParameters } from '../domain/query.ts'
 import type { BodyType } from './content-type.ts'
+import type { DecodedPush } from './push.ts'
+import { metaidError } from './read-session.ts'
 
 const mandatory = ['song', 'artist', 'duration'] as const
 
@@ -25,15 +28,26 @@ export function readQuery(target: string): QueryParameters {
 }
 
 /** A push whose parameters are read already. */
-export function readParameters(parameters: QueryParameters, facts: DecodeFacts): Decoded {
-  refuseListener(parameters)
-  return decodeParameters(parameters, facts)
+export function readParameters(parameters: QueryParameters, facts: DecodeFacts): DecodedPush {
+  return forListener(parameters, decodeParameters(parameters, facts))
 }
 
 /** A push by POST. `target` may name a listener only. Throws 400. */
-export function readPost(target: string, body: Buffer, type: BodyType, facts: DecodeFacts): Decoded {
-  refuseListener(readQuery(target))
-  return type.kind === 'form' ? readForm(body, type.charset, facts) : readJson(body, type.charset, facts)
+export function readPost(target: string, body: Buffer, type: BodyType, facts: DecodeFacts): DecodedPush {
+  const query = readQuery(target)
+  const read = type.kind === 'form' ? readForm : readJson
+  return forListener(query, read(body, type.charset, facts))
+}
+
+/** A query that names a metaid makes it a push for that listener alone (rule 18). */
+function forListener(query: QueryParameters, decoded: Decoded): DecodedPush {
+  const metaid = query.get('metaid')?.toString('latin1')
+  if (metaid === undefined || !decoded.ok) return decoded
+  const errors: FieldError[] = []
+  if (!isMetaid(metaid)) errors.push(metaidError)
+  if (decoded.tracktype === 'next')
+    errors.push({ field: 'tracktype', message: 'must be now for one listener' })
+  return errors.length > 0 ? { ok: false, errors } : { ...decoded, metaid }
 }
 
 function readForm(body: Buffer, charset: string | undefined, facts: DecodeFacts): Decoded {
@@ -83,5 +97,6 @@ function requireParameters(raw: string): QueryParameters {
 /** A title for one listener must not be shown to everybody (rule 18): better refused than ignored. */
 export function refuseListener(parameters: QueryParameters): void {
   if (!parameters.has('metaid')) return
-  throw new Problem('invalid', undefined, { errors: [{ field: 'metaid', message: 'is not supported yet' }] })
+  const message = 'must stand in the query of a push path'
+  throw new Problem('invalid', undefined, { errors: [{ field: 'metaid', message }] })
 }

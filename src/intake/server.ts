@@ -11,6 +11,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readBody } from './body.ts'
 import { Conversations } from './in-order.ts'
+import { isHookTarget, letInHeader } from './let-in.ts'
 import { answerProblem, problemOf } from './problem-answer.ts'
 import { answerHeaders, refuse } from './raw-answer.ts'
 import { type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
@@ -57,6 +58,7 @@ export function createServer(options: ServerOptions) {
   const listen = (listener: RequestListener): Server => {
     const answer = conversations.inOrder((request, response) => {
       for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
+      if (isHookTarget(request.url)) response.setHeader(...letInHeader)
       listener(request, response)
     })
     const requestTimeout = options.requestTimeoutMs ?? defaultRequestTimeoutMs

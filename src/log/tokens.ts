@@ -32,6 +32,13 @@ export class Tokens {
     this.#bucket.stop()
   }
 
+  /** Like matches, by what is known here and now. */
+  matchesHere(channelkey: string, token: string): boolean {
+    const hash = hashOf(token)
+    const entry = this.#bucket.get(keyOf(channelkey, idOf(hash)))
+    return entry !== undefined && equal(entry.value.hash, hash)
+  }
+
   /** Whether the token is one of this channel's; compared in constant time; one not yet seen is looked up once. Throws LogUnavailable. */
   async matches(channelkey: string, token: string): Promise<boolean> {
     const hash = hashOf(token)

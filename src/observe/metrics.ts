@@ -27,6 +27,13 @@ export function createMetrics() {
       'Appends sent again under the same message id',
     ),
     intakeWaiting: gauge('intake_waiting_pushes', 'Pushes that wait for their append'),
+    intakeWaitingSessions: gauge('intake_waiting_sessions', 'Sessions that wait to be stored'),
+    intakeWaitingHooks: gauge('intake_waiting_hooks', "Icecast's hooks that wait to be stored"),
+    intakeHooks: counter(
+      'intake_hooks_total',
+      "Icecast's hooks with a metaid: stored, refused (wrong token, unknown channel), dropped at a limit, lost with the log away",
+      ['result'],
+    ),
     intakeRejected: counter('intake_rejected_total', 'Requests refused at a limit', ['limit']),
     intakeForgotten: counter(
       'intake_forgotten_total',

@@ -5,6 +5,7 @@ import type { Mount, MountState } from '../../src/domain/mount.ts'
 import { Icecast } from '../../src/icecast/icecast.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import { EventLog } from '../../src/log/event-log.ts'
+import { Listeners } from '../../src/log/listeners.ts'
 import { Mounts } from '../../src/log/mounts.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
@@ -31,11 +32,12 @@ export async function startWorld(testMounts: TestMount[]) {
   const tokens = new Tokens(connection)
   const mounts = new Mounts(connection)
   const events = new EventLog(connection, metrics)
+  const listeners = new Listeners(connection)
   await Promise.all([registry.start(), tokens.start(), mounts.start()])
   await registry.putStation({ key: 'radio', name: 'Radio', timezone: 'Europe/Berlin' })
   const projector = new Projector({ connection, topology, log, metrics })
   const config = { host: '127.0.0.1', intakePort: 0, pushRate: 1000, tlsCert: undefined, tlsKey: undefined }
-  const intake = new Intake({ config, events, registry, tokens, log, metrics })
+  const intake = new Intake({ config, events, registry, tokens, listeners, log, metrics })
   const newRole = () => new Icecast({ connection, mounts, log, metrics })
   let role = newRole()
   await Promise.all([projector.start(), intake.start(), role.start()])

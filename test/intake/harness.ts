@@ -5,6 +5,7 @@ import type { LoggedEvent, PushEvent } from '../../src/domain/event.ts'
 import { Intake, type IntakeOptions } from '../../src/intake/intake.ts'
 import { connectLog } from '../../src/log/connection.ts'
 import { EventLog } from '../../src/log/event-log.ts'
+import { Listeners } from '../../src/log/listeners.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
 import { ensureTopology } from '../../src/log/topology.ts'
@@ -40,7 +41,8 @@ export async function startHarness(options: Partial<IntakeOptions> = {}) {
     tlsCert: undefined,
     tlsKey: undefined,
   }
-  const parts = { config, events, registry, tokens, log, metrics }
+  const listeners = new Listeners(connection)
+  const parts = { config, events, registry, tokens, listeners, log, metrics }
   const intakes: Intake[] = []
   const start = async (more: Partial<IntakeOptions> = {}): Promise<Intake> => {
     const intake = new Intake({ ...parts, ...options, ...more })
@@ -56,6 +58,7 @@ export async function startHarness(options: Partial<IntakeOptions> = {}) {
     metrics,
     registry,
     tokens,
+    listeners,
     /** Another intake on the same log. */
     start,
     /** All that was logged. */

@@ -34,7 +34,7 @@ test('the first start makes a demo station; push, poll, stop, and the next start
   assert.equal((await fetch(pushUrl)).status, 200)
   const poll = async (apiUrl: string) => {
     const answer = await fetch(`${apiUrl}/metadata/channel/demo_pop.json`)
-    return answer.status === 200 ? (await answer.json()).song : answer.status
+    return answer.status === 200 ? ((await answer.json()) as { song: string }).song : answer.status
   }
   await until(async () => (await poll(first.apiUrl)) === 'Feeling Good')
   assert.equal((await first.admin('GET', '/channels?station=demo')).body.length, 2)

@@ -1,0 +1,18 @@
+// The one table of commands.
+import { applyCommand } from './apply.ts'
+import { channelCommands } from './channel.ts'
+import type { Command } from './command.ts'
+import { pushCommand } from './push.ts'
+import { stationCommands } from './station.ts'
+import { tokenCommands } from './token.ts'
+import { watchCommand } from './watch.ts'
+
+/** All but `serve`, in the order in which --help lists them. */
+export const commands: readonly Command[] = [
+  pushCommand,
+  watchCommand,
+  ...stationCommands,
+  ...channelCommands,
+  ...tokenCommands,
+  applyCommand,
+]

@@ -91,6 +91,16 @@ function* changesOf(states: Map<string, ChannelState>, channelkey: string, messa
   for (const [index, change] of changes.entries()) yield [index, change, changes.length] as const
 }
 
+/** All messages of a stream, in order. */
+export async function readStream(url: string, stream: string): Promise<JsMsg[]> {
+  const nc = await connect({ servers: url })
+  try {
+    return await readAll(nc, stream)
+  } finally {
+    await nc.close()
+  }
+}
+
 async function readAll(nc: NatsConnection, stream: string): Promise<JsMsg[]> {
   const messages: JsMsg[] = []
   const consumer = await jetstream(nc).consumers.get(stream, { deliver_policy: DeliverPolicy.All })

@@ -1,7 +1,8 @@
 // The bucket `channel` for its only writer, the projector: fenced appends, and the last value of every key.
+import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
 import { headers } from '@nats-io/transport-node'
-import { asLogError, failureOf, type LogConnection } from './connection.ts'
-import { type Followed, Follower } from './follow.ts'
+import { asLogError, failureOf, type LogConnection, LogUnavailable } from './connection.ts'
+import { isMarker } from './follow.ts'
 import { streams } from './topology.ts'
 
 /** A value as it is written: its JSON, or what a delete marker says in its headers. */
@@ -24,6 +25,8 @@ const revisionHeader = 'Nownext-Revision'
 const writerHeader = 'Nownext-Projector'
 const subjectPrefix = '$KV.channel.'
 const appendTimeoutMs = 2_000
+const loadBatch = 500
+const loadTimeoutMs = 5_000
 
 /** Another message came between: somebody else writes, or an append of ours was lost. Nothing was stored. */
 export class WrongSequence extends Error {
@@ -71,33 +74,36 @@ export class ChannelBucket {
     return value.writer === this.#writer
   }
 
-  /** Calls back with the last value of every key, in order of sequence; resolves to the bucket's last sequence. Throws LogUnavailable, or the signal's reason. */
+  /**
+   * Calls back with the last value of every key, in order of sequence; resolves to the bucket's last sequence.
+   * Reads a batch at a time: a flood of values on the connection would hold up the pulling that keeps the pin.
+   * Throws LogUnavailable, or the signal's reason.
+   */
   async load(take: (value: ChannelValue) => void, signal: AbortSignal): Promise<number> {
-    let last = await this.#lastSequence()
-    await new Promise<void>((resolve, reject) => {
-      const stop = () => {
-        signal.removeEventListener('abort', abort)
-        follower.stop()
-      }
-      const abort = () => {
-        stop()
-        reject(signal.reason)
-      }
-      const follower = new Follower(this.#connection, 'channel', {
-        update(update) {
-          last = Math.max(last, update.sequence)
-          take(channelValueOf(update))
-        },
-        caughtUp() {
-          stop()
-          resolve()
-        },
+    const last = await this.#lastSequence()
+    try {
+      const consumer = await this.#connection.js.consumers.get(streams.channel, {
+        deliver_policy: DeliverPolicy.LastPerSubject,
+        filter_subjects: `${subjectPrefix}>`,
       })
-      signal.addEventListener('abort', abort)
-      if (signal.aborted) abort()
-      else follower.start().catch(reject)
-    })
-    return last
+      let { num_pending: pending } = await consumer.info(true)
+      let read = 0
+      while (pending > 0) {
+        signal.throwIfAborted()
+        const before = read
+        const batch = { max_messages: Math.min(pending, loadBatch), expires: loadTimeoutMs }
+        for await (const message of await consumer.fetch(batch)) {
+          pending = message.info.pending
+          read = message.seq
+          take(channelValueOf(message))
+        }
+        if (read === before) throw new LogUnavailable('the bucket channel is not read any further')
+      }
+      await consumer.delete()
+      return Math.max(last, read)
+    } catch (error) {
+      throw asLogError(error)
+    }
   }
 
   /** Retention may have emptied the bucket: its last sequence still counts. */
@@ -110,10 +116,15 @@ export class ChannelBucket {
   }
 }
 
-function channelValueOf({ key, sequence, data, headers: head }: Followed): ChannelValue {
-  const common = { channelkey: key, sequence, writer: head?.get(writerHeader) ?? '' }
-  if (data !== null)
+function channelValueOf({ subject, seq, data, headers: head }: JsMsg): ChannelValue {
+  const common = {
+    channelkey: subject.slice(subjectPrefix.length),
+    sequence: seq,
+    writer: head?.get(writerHeader) ?? '',
+  }
+  if (!isMarker(head)) {
     return { ...common, json: Buffer.from(data.buffer, data.byteOffset, data.length).toString() }
+  }
   return {
     ...common,
     json: null,

@@ -25,7 +25,7 @@ export type Delivery = RawEvent & {
 const durable = 'projector'
 const group = 'projector'
 /** A dead projector's pin lapses after this; a living one asks more often (expiresMs), also when nothing happens. */
-export const pinMs = 1_500
+const pinMs = 2_000
 const expiresMs = 1_000
 const heartbeatMs = 500
 const maxPulled = 512

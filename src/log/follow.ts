@@ -1,6 +1,5 @@
 // Follows a bucket: the last value of every key, then every change, in one order, over reconnects and server restarts.
 import { DeliverPolicy, type JsMsg, type PushConsumer } from '@nats-io/jetstream'
-import { millis } from '@nats-io/transport-node'
 import { failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type Followed = {
@@ -9,9 +8,6 @@ export type Followed = {
   sequence: number
   /** null for a delete marker. */
   data: Uint8Array | null
-  headers: JsMsg['headers']
-  /** When the log stored it, unix milliseconds. */
-  timeMs: number
 }
 
 export type FollowHandlers = {
@@ -99,15 +95,13 @@ export class Follower {
   #take(generation: number, message: JsMsg): void {
     if (generation !== this.#generation || message.seq <= this.#last) return
     this.#last = message.seq
-    const { headers, info } = message
+    const { headers } = message
     this.#handlers.update({
       key: message.subject.slice(this.#prefixLength),
       sequence: message.seq,
       data: isMarker(headers) ? null : message.data,
-      headers,
-      timeMs: millis(info.timestampNanos),
     })
-    if (info.pending === 0) this.#setCaughtUp()
+    if (message.info.pending === 0) this.#setCaughtUp()
   }
 
   #setCaughtUp(): void {

@@ -29,9 +29,9 @@ export function heldOfSameId(held: HeldPush[], push: Candidate): HeldPush | unde
   return held.find(({ push: other }) => other.given.includes('id') && other.element.id === push.element.id)
 }
 
-/** Whether the same text already waits for about the same start: a repeat. */
-export function waitsAlready(held: HeldPush[], { element, startMs }: Candidate): boolean {
-  return held.some(
+/** The held push that this one repeats: the same text, waiting for about the same start. */
+export function heldTwin(held: HeldPush[], { element, startMs }: Candidate): HeldPush | undefined {
+  return held.find(
     ({ push }) =>
       push.element.song === element.song &&
       push.element.artist === element.artist &&
@@ -39,18 +39,26 @@ export function waitsAlready(held: HeldPush[], { element, startMs }: Candidate):
   )
 }
 
-/** The held pushes with one more, in order of start, and those for which there is no room: the furthest ahead. */
-export function holdOneMore(
-  held: HeldPush[],
-  sequence: number,
-  push: PushEvent,
-): { held: HeldPush[]; dropped: HeldPush[] } {
-  const all = [...held, { sequence, push }].sort(
-    (a, b) => a.push.startMs - b.push.startMs || a.sequence - b.sequence,
+/** A held push with the given fields of its repeat; null where that changes nothing (rule 13). */
+export function heldCorrected(push: PushEvent, repeat: Candidate): PushEvent | null {
+  const fields = repeat.given.filter(
+    field => field !== 'id' && JSON.stringify(repeat.element[field]) !== JSON.stringify(push.element[field]),
   )
+  if (fields.length === 0) return null
+  const brought = Object.fromEntries(fields.map(field => [field, repeat.element[field]]))
+  return {
+    ...push,
+    element: { ...push.element, ...brought },
+    given: [...new Set([...push.given, ...fields])],
+  }
+}
+
+/** The held pushes with one more, in order of start, and those for which there is no room: the furthest ahead. */
+export function holdOneMore(held: HeldPush[], entry: HeldPush): { held: HeldPush[]; dropped: HeldPush[] } {
+  const all = [...held, entry].sort((a, b) => a.push.startMs - b.push.startMs || a.sequence - b.sequence)
   let bytes = 0
-  const room = all.findIndex((entry, index) => {
-    bytes += Buffer.byteLength(JSON.stringify(entry))
+  const room = all.findIndex((one, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(one))
     return index >= maxHeld || bytes > maxHeldBytes
   })
   return room < 0 ? { held: all, dropped: [] } : { held: all.slice(0, room), dropped: all.slice(room) }

@@ -13,17 +13,13 @@ const spokenTypes = { from: 101, to: 105 }
 /** The pending next that a push makes; its end is fixed here, on arrival. */
 export function pendingNext(push: Candidate, now: ChannelState['now']): PendingNext {
   const durationMs = push.element.duration * 1000 || unknownDurationMs
-  const expectedEndMs = expectedStartMs(push, now) + durationMs + graceMs
-  return {
-    ...playOf(push),
-    endMs: expectedEndMs > push.arrivalMs ? expectedEndMs : push.arrivalMs + durationMs + graceMs,
-  }
+  return { ...playOf(push), endMs: expectedStartMs(push, now) + durationMs + graceMs }
 }
 
+/** Its explicit time, else the end of the current `now`; never before its arrival. */
 function expectedStartMs(push: Candidate, now: ChannelState['now']): number {
-  if (push.explicit) return push.startMs
-  const nowEndsMs = now === null ? null : endMs(now)
-  return nowEndsMs !== null && nowEndsMs > push.arrivalMs ? nowEndsMs : push.arrivalMs
+  const startMs = push.explicit ? push.startMs : now === null ? null : endMs(now)
+  return Math.max(startMs ?? push.arrivalMs, push.arrivalMs)
 }
 
 /** The pending next after a new `now` has begun: null where that was the next itself, or where it drops it. */

@@ -12,9 +12,16 @@ import {
 import { changeOf, type Outcome } from './change.ts'
 import type { DeleteEvent, LoggedEvent, NowNextEvent, PushEvent, TickEvent } from './event.ts'
 import { fallbackDueMs, fallbackPlay, isFallback } from './fallback.ts'
-import { aheadOf, heldOfSameId, holdOneMore, waitsAlready } from './hold.ts'
+import { aheadOf, heldCorrected, heldOfSameId, heldTwin, holdOneMore } from './hold.ts'
 import { nextBeside, pendingNext } from './next-slot.ts'
-import { type Change, type ChannelState, initialState, type PendingNext, type Play } from './state.ts'
+import {
+  type Change,
+  type ChannelState,
+  type HeldPush,
+  initialState,
+  type PendingNext,
+  type Play,
+} from './state.ts'
 import {
   corrected,
   hasOtherId,
@@ -39,8 +46,8 @@ export function reduce(state: ChannelState, logged: LoggedEvent): Change[] {
     if (change !== null) changes.push(change)
     before = outcome.state
   }
-  for (let due = dueOutcome(before, logged); due !== null; due = dueOutcome(before, logged)) {
-    take(due.outcome, due.atMs)
+  for (let due = firstDue(before); due !== null && due.atMs <= logged.timeMs; due = firstDue(before)) {
+    take(due.happen(logged.channelkey), due.atMs)
   }
   take(transition(before, logged), logged.timeMs)
   return changes
@@ -48,9 +55,7 @@ export function reduce(state: ChannelState, logged: LoggedEvent): Change[] {
 
 /** When something of this channel is due next, or null. Unix milliseconds on the log's clock. */
 export function dueMs(state: ChannelState): number | null {
-  const times = [state.held[0]?.push.startMs, state.next?.endMs, fallbackDueMs(state)]
-  const due = times.filter(time => time !== null && time !== undefined)
-  return due.length === 0 ? null : Math.min(...due)
+  return firstDue(state)?.atMs ?? null
 }
 
 // ---------------------------------------------------------------- states and events
@@ -125,26 +130,26 @@ function unchanged(state: ChannelState): Outcome {
 
 // ---------------------------------------------------------------- what is due
 
-/** The first thing that was due by the event's time: held pushes by start, then next's end, then the fallback. */
-function dueOutcome(
-  state: ChannelState,
-  { channelkey, timeMs }: LoggedEvent,
-): { outcome: Outcome; atMs: number } | null {
-  const held = state.held[0]
-  if (held && held.push.startMs <= timeMs) {
-    const rest = { ...state, held: state.held.slice(1) }
-    const push = atItsStart(channelkey, held.sequence, held.push)
-    return { outcome: arrive(rest, push), atMs: held.push.startMs }
-  }
-  if (state.next && state.next.endMs <= timeMs) {
-    return { outcome: unchanged({ ...state, next: null }), atMs: state.next.endMs }
-  }
+type Due = { atMs: number; happen: (channelkey: string) => Outcome }
+
+/** What falls due first. At one moment the held push goes before the end of `next`, and that before the fallback. */
+function firstDue(state: ChannelState): Due | null {
+  const { held, next } = state
+  const [first] = held
   const fallbackMs = fallbackDueMs(state)
-  if (fallbackMs !== null && fallbackMs <= timeMs) {
-    const now = fallbackPlay(channelkey, state, fallbackMs)
-    return { outcome: { state: { ...state, now }, play: { kind: 'new' } }, atMs: fallbackMs }
-  }
-  return null
+  const dues: Due[] = []
+  if (first) dues.push({ atMs: first.push.startMs, happen: key => startHeld(state, key, first) })
+  if (next) dues.push({ atMs: next.endMs, happen: () => unchanged({ ...state, next: null }) })
+  if (fallbackMs !== null) dues.push({ atMs: fallbackMs, happen: key => fallBack(state, key, fallbackMs) })
+  return dues.sort((a, b) => a.atMs - b.atMs)[0] ?? null
+}
+
+function startHeld(state: ChannelState, channelkey: string, { sequence, push }: HeldPush): Outcome {
+  return arrive({ ...state, held: state.held.slice(1) }, atItsStart(channelkey, sequence, push))
+}
+
+function fallBack(state: ChannelState, channelkey: string, atMs: number): Outcome {
+  return { state: { ...state, now: fallbackPlay(channelkey, state, atMs) }, play: { kind: 'new' } }
 }
 
 // ---------------------------------------------------------------- now
@@ -161,12 +166,22 @@ function onNow(state: ChannelState, logged: LoggedEvent, event: PushEvent): Outc
     case 'wrong clock':
       return arrive(rest, withoutClock(push))
     case 'held':
-      return waitsAlready(held, push) ? unchanged(rest) : hold(rest, push, event)
+      return hold(rest, push, event)
   }
 }
 
+/** Keeps a push until its start; the repeat of one that waits already may correct that one, no more. */
 function hold(state: ChannelState, push: Candidate, event: PushEvent): Outcome {
-  const { held, dropped } = holdOneMore(state.held, push.sequence, event)
+  const twin = heldTwin(state.held, push)
+  if (twin === undefined) return holdAmong(state, state.held, push, { sequence: push.sequence, push: event })
+  const corrected = heldCorrected(twin.push, push)
+  if (corrected === null) return unchanged(state)
+  const others = state.held.filter(other => other !== twin)
+  return holdAmong(state, others, push, { sequence: twin.sequence, push: corrected })
+}
+
+function holdAmong(state: ChannelState, others: HeldPush[], push: Candidate, entry: HeldPush): Outcome {
+  const { held, dropped } = holdOneMore(others, entry)
   const [first] = dropped
   if (first === undefined) return unchanged({ ...state, held })
   const record = recordOf(atItsStart(push.channelkey, first.sequence, first.push))

@@ -263,6 +263,18 @@ table('rule 15, ahead', [
     ['20 now A - One'],
   ],
   [
+    'the repeat of a held one may correct it',
+    s =>
+      s
+        .now(0, 'A - One', { time: 20, id: '1' })
+        .now(1, 'A - One', { time: 21, duration: 10, id: '2' })
+        .until(25)
+        .next(25, 'B - Two', { duration: 10 })
+        .until(200),
+    ['20 now A - One', '25 next B - Two', '100 next '],
+    ['new A - One'],
+  ],
+  [
     'at its start it is judged: the current one again',
     s => s.now(0, 'A - One', { duration: 100 }).now(1, 'A - One', { time: 20 }).until(60),
     ['0 now A - One'],
@@ -390,6 +402,11 @@ table('rule 16, next', [
     ['0 now A - One', '20 next B - Two', '90 next '],
   ],
   [
+    'its end with a time just passed: from arrival',
+    s => s.next(0, 'B - Two', { time: -3, duration: 10 }).until(5000),
+    ['0 next B - Two', '70 next '],
+  ],
+  [
     'its end with a slow clock: from arrival',
     s => s.next(0, 'B - Two', { time: -3600, duration: 10 }).until(5000),
     ['0 next B - Two', '70 next '],
@@ -482,6 +499,17 @@ table(
   ],
   { fallback: { song: 'Back', artist: 'F', afterSeconds: 10, unknownAfterSeconds: 900 } },
 )
+
+test('what falls due before one late tick happens in the order of time', () => {
+  const story = new Story({ fallback: { song: 'Back', artist: 'F', afterSeconds: 5 } })
+    .now(0, 'A - One', { duration: 100 })
+    .next(1, 'B - Two', { time: 1, duration: 42 })
+    .now(90, 'A - One', { time: 108, duration: 100 })
+  story.say(109, { v: 1, kind: 'tick' })
+  assert.deepEqual(story.sent.slice(2), ['109 next ', '109 now F - Back', '109 now A - One'])
+  const starts = story.changes.slice(-3).map(({ now, next }) => (next ?? now)?.start.slice(-5))
+  assert.deepEqual(starts, ['01:43', '01:45', '01:48'])
+})
 
 test('rule 17: without unknownAfterSeconds a now of unknown duration stays', () => {
   const story = new Story({ fallback: { song: 'Back', artist: 'F', afterSeconds: 10 } })

@@ -3,7 +3,7 @@
 
 /**
  * The source texts of the members of a JSON object, by name; of a repeated name the last, as JSON.parse has it.
- * The text must be valid JSON and an object (JSON.parse has passed it).
+ * The text must be a JSON object; one that is cut off throws a SyntaxError.
  */
 export function members(text: string): Map<string, string> {
   const found = new Map<string, string>()
@@ -48,19 +48,23 @@ const comma = 0x2c
 
 /** The index after the closing quote of the string that opens at `start`. */
 function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1
-  return at + 1
+  for (let at = start + 1; at < text.length; at++) {
+    const c = text.charCodeAt(at)
+    if (c === quote) return at + 1
+    if (c === backslash) at++
+  }
+  throw new SyntaxError('JSON ends within a string')
 }
 
 /** The index of the comma, brace or bracket that ends the value which begins at `start`. */
 function endOfValue(text: string, start: number): number {
   let depth = 0
-  for (let at = start; ; at++) {
+  for (let at = start; at < text.length; at++) {
     const c = text.charCodeAt(at)
     if (c === quote) at = endOfString(text, at) - 1
     else if (c === openBrace || c === openBracket) depth++
     else if (depth === 0 && (c === comma || c === closeBrace || c === closeBracket)) return at
     else if (c === closeBrace || c === closeBracket) depth--
   }
+  throw new SyntaxError('JSON ends within a value')
 }

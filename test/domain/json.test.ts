@@ -79,3 +79,14 @@ test('json: the largest body takes no time to speak of', () => {
   assert.equal(compact(`{"a":${' '.repeat(64_000)}1}`), '{"a":1}')
   assert.equal(depth('['.repeat(32_000) + ']'.repeat(32_000)), 32_000)
 })
+
+test('members: an object that is cut off anywhere is refused or read short, never waited for', () => {
+  const whole = '{"a":"x\\"y","b":[1,{"c":"}"}],"d":{"e":null}}'
+  for (let length = 0; length < whole.length; length++) {
+    try {
+      assert.ok(members(whole.slice(0, length)).size < 3)
+    } catch (error) {
+      assert.ok(error instanceof SyntaxError)
+    }
+  }
+})

@@ -10,7 +10,7 @@ async function main([command = '', ...rest]: string[]): Promise<void> {
     return await serve(config)
   }
   const { runCommand } = await import('./cli/run.ts')
-  await runCommand([command, ...rest])
+  await runCommand([command, ...rest], { env: process.env, out: process.stdout, err: process.stderr })
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,24 +1,32 @@
 // Picks a command of the command line and runs it.
 import { readFileSync } from 'node:fs'
-import { parseCommandLine } from '../config/parse.ts'
+import { type Environment, parseCommandLine } from '../config/parse.ts'
 import { didYouMean } from '../config/suggest.ts'
 import { StartError } from '../observe/service.ts'
 import { type Command, CommandFlags } from './command.ts'
 import { commands } from './commands.ts'
 import { commandHelp, overview, serveHelp, usage } from './help.ts'
-import { Output } from './output.ts'
+import { Output, type OutputOptions } from './output.ts'
+
+/** What a command may touch of the process. */
+export type Surroundings = {
+  env: Environment
+  out: OutputOptions['out']
+  err: OutputOptions['err']
+}
 
 /** Runs all but `serve`. Throws a StartError of one line where that fails. */
-export async function runCommand(argv: readonly string[]): Promise<void> {
+export async function runCommand(argv: readonly string[], { env, out, err }: Surroundings): Promise<void> {
   const [first = ''] = argv
+  const print = (text: string) => void out.write(text)
   if (first === '--version') return print(version())
   if (first === '--help' || first === 'help') return print(overview())
   if (first === 'serve') return print(serveHelp())
   const { command, rest } = pick(argv)
   if (rest.includes('--help')) return print(commandHelp(command))
-  const { config, flags, positionals } = parseCommandLine(rest, process.env, 'client', command.flags)
+  const { config, flags, positionals } = parseCommandLine(rest, env, 'client', command.flags)
   requireOperands(command, positionals)
-  const output = new Output({ out: process.stdout, err: process.stderr, dataDir: config.data })
+  const output = new Output({ out, err, dataDir: config.data })
   await command.run({ config, flags: new CommandFlags(flags), operands: positionals, output })
 }
 
@@ -48,8 +56,4 @@ function requireOperands(command: Command, given: readonly string[]): void {
 function version(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return `${JSON.parse(text).version}\n`
-}
-
-function print(text: string): void {
-  process.stdout.write(text)
 }

@@ -31,16 +31,15 @@ export function readFlags(argv: readonly string[], known: readonly Flag[]): Give
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     const flag = byName.get(token.name)
-    if (flag === undefined)
-      throw new StartError(
-        `unknown flag ${token.rawName}${didYouMean(
-          token.rawName,
-          known.map(({ flag }) => `--${flag}`),
-        )}; see --help`,
-      )
+    if (flag === undefined) throw unknownFlag(token.rawName, known)
     values.set(flag.flag, valueOfToken(flag, token.value, token.inlineValue === true))
   }
   return { values, positionals }
+}
+
+function unknownFlag(name: string, known: readonly Flag[]): StartError {
+  const names = known.map(({ flag }) => `--${flag}`)
+  return new StartError(`unknown flag ${name}${didYouMean(name, names, '--')}; see --help`)
 }
 
 function valueOfToken(flag: Flag, text: string | undefined, inline: boolean): Value {

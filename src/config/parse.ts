@@ -60,10 +60,13 @@ function optionValue(option: Option, flags: Map<string, Value>, env: Environment
 
 /** A mistyped variable would be silently without effect; so it is refused. */
 function refuseUnknownVariables(env: Environment): void {
+  const prefix = 'NOWNEXT_'
   const known = new Set(table.map(([, option]) => environmentName(option)))
   for (const name of Object.keys(env)) {
-    if (name.startsWith('NOWNEXT_') && !known.has(name))
-      throw new StartError(`unknown variable ${name}${didYouMean(name, known)}; see nownext serve --help`)
+    if (name.startsWith(prefix) && !known.has(name))
+      throw new StartError(
+        `unknown variable ${name}${didYouMean(name, known, prefix)}; see nownext serve --help`,
+      )
   }
 }
 

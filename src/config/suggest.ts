@@ -1,17 +1,20 @@
 // "Did you mean": the known name that is nearest to a mistyped one.
 
-/** ` (did you mean X?)`, or nothing where no candidate is near: at most a third of its letters wrong. */
-export function didYouMean(given: string, candidates: Iterable<string>): string {
+/** A slip or a transposition; further away is another word. */
+const maxDistance = 2
+
+/** ` (did you mean X?)`, or nothing where no candidate is near. What all share in front, `prefix`, is not compared. */
+export function didYouMean(given: string, candidates: Iterable<string>, prefix = ''): string {
+  const word = given.startsWith(prefix) ? given.slice(prefix.length) : given
   let nearest = ''
-  let least = Number.POSITIVE_INFINITY
+  let least = maxDistance + 1
   for (const candidate of candidates) {
-    const distance = editDistance(given, candidate)
-    if (distance < least) {
-      least = distance
-      nearest = candidate
-    }
+    const distance = editDistance(word, candidate.slice(prefix.length))
+    if (distance >= least || distance >= word.length) continue
+    least = distance
+    nearest = candidate
   }
-  return least <= Math.max(2, Math.floor(nearest.length / 3)) ? ` (did you mean ${nearest}?)` : ''
+  return nearest === '' ? '' : ` (did you mean ${nearest}?)`
 }
 
 /** Levenshtein's distance: insertions, deletions and substitutions of one character. */

@@ -33,7 +33,7 @@ export function tokenRoutes(app: ApiApp, { registry, tokens, writes, log }: Cons
         await requireChannel(registry, key)
         return tokens.add(key, token, label.normalize('NFC'))
       })
-      log.info({ channelkey: key, token: id }, 'token added')
+      log.info({ channelkey: key, tokenId: id }, 'token added')
       return reply.code(201).send({ id, label, token })
     },
   )
@@ -44,7 +44,7 @@ export function tokenRoutes(app: ApiApp, { registry, tokens, writes, log }: Cons
       await requireChannel(registry, key)
       if (!(await tokens.revoke(key, id))) throw new Problem('unknown-token')
     })
-    log.info({ channelkey: key, token: id }, 'token revoked')
+    log.info({ channelkey: key, tokenId: id }, 'token revoked')
     return reply.code(204).send()
   })
 }

@@ -1,0 +1,19 @@
+// --help, frozen: options and commands are interfaces. After a change on purpose: UPDATE_SNAPSHOT=1 npm test help
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { commands } from '../../src/cli/commands.ts'
+import { commandHelp, overview, serveHelp } from '../../src/cli/help.ts'
+
+const snapshot = new URL('./help.txt', import.meta.url)
+
+test('--help is as it was', () => {
+  const pages = [overview(), serveHelp(), ...commands.map(commandHelp)]
+  const text = pages.join(`\n${'-'.repeat(100)}\n\n`)
+  if (process.env['UPDATE_SNAPSHOT'] !== undefined) writeFileSync(snapshot, text)
+  assert.equal(text, readFileSync(snapshot, 'utf8'))
+})
+
+test('no line of it is wider than 110 columns', () => {
+  for (const line of readFileSync(snapshot, 'utf8').split('\n')) assert.ok(line.length <= 110, line)
+})

@@ -61,7 +61,8 @@ async function putChannel(
   if ((await registry.findStation(channel.station)) === undefined)
     throw new Problem('unknown-station', `No station has the key ${channel.station}; create it first.`)
   const before = await registry.findChannel(channel.key)
-  // A deletion that broke off half-way must not leave its tokens and mounts to the successor.
+  // A deletion that broke off half-way must not leave its state, tokens and mounts to the successor.
+  if (before === undefined) await finishRemoval(parts, channel.key)
   const mountsBefore = before === undefined ? [] : await parts.mounts.find(channel.key)
   const mountsAfter = mountsOf(mounts, mountsBefore)
   // Putting the same again changes nothing, so a tool may do it as often as it likes.
@@ -84,8 +85,19 @@ async function deleteChannel(parts: ConsoleParts, key: string): Promise<void> {
   if (!removed) throw new Problem('unknown-channel')
   await tokens.revokeAll(key)
   await mounts.remove(key)
-  await events.append(key, { v: 1, kind: 'delete', revision }, `${key}.delete.${revision}`, appendDeadlineMs)
+  await appendRemoval(events, key, revision)
   log.info({ channelkey: key }, 'channel deleted')
+}
+
+/** Says the removal of an earlier channel of this key again: where it was said already, that changes nothing. */
+async function finishRemoval({ registry, events }: ConsoleParts, key: string): Promise<void> {
+  const revision = await registry.channelRemoval(key)
+  if (revision > 0) await appendRemoval(events, key, revision)
+}
+
+function appendRemoval(events: ConsoleParts['events'], key: string, revision: number): Promise<unknown> {
+  const event = { v: 1, kind: 'delete', revision } as const
+  return events.append(key, event, `${key}.delete.${revision}`, appendDeadlineMs)
 }
 
 function channelOf(key: string, body: ChannelBody): Channel {

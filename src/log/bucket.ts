@@ -105,6 +105,12 @@ export class Bucket<T> {
     })
   }
 
+  /** The revision at which the key was removed, 0 where it has a value or never had one. Throws LogUnavailable. */
+  async removal(key: string): Promise<number> {
+    const known = await this.#load(key)
+    return known !== undefined && known.value === undefined ? known.revision : 0
+  }
+
   /** Compare-and-set on what the server's leader says, until nobody came between. */
   async #change<R>(key: string, write: (before: Known<T> | undefined) => Promise<R>): Promise<R> {
     for (let conflicts = 0; ; conflicts++) {

@@ -93,4 +93,8 @@ export class Registry {
     const revision = await this.#bucket.remove(channelPrefix + key)
     return { removed: revision !== undefined, revision: revision ?? 0 }
   }
+  /** The revision at which the channel was removed, 0 where it is there or never was. Throws LogUnavailable. */
+  channelRemoval(key: string): Promise<number> {
+    return this.#bucket.removal(channelPrefix + key)
+  }
 }

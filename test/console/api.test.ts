@@ -192,6 +192,16 @@ test('deleting a channel revokes its tokens and tells the log; its key can be pu
   assert.equal((await ask('GET', '/api/channels/c6/tokens')).body.length, 1)
 })
 
+test('a removal that did not reach the log is said before the key is put again', async () => {
+  await putStation('s61')
+  await ask('PUT', '/api/channels/c61', { station: 's61', name: '' })
+  const { revision } = await registry.removeChannel('c61')
+  assert.equal((await ask('PUT', '/api/channels/c61', { station: 's61', name: '' })).status, 201)
+  const said = []
+  for await (const { channelkey, event } of events.read(1, 1000)) if (channelkey === 'c61') said.push(event)
+  assert.deepEqual(said, [{ v: 1, kind: 'delete', revision }])
+})
+
 test('tokens are made, brought, listed without their secret, and revoked', async () => {
   await putStation('s7')
   await ask('PUT', '/api/channels/c7', { station: 's7', name: '' })

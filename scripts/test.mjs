@@ -5,7 +5,11 @@
 //   npm test -- console           only files whose path holds "console"
 //   npm test -- --name "rule 13"  only tests whose name matches
 //   npm test -- --tap             TAP instead of the readable report
-import { readdirSync } from 'node:fs'
+//
+// Tests that start the program run a build of it, made here into a folder of its own: from source, tsx would take
+// seconds for each start. A single file runs without this script too: node --import tsx --test test/cli/watch.test.ts
+import { spawnSync } from 'node:child_process'
+import { readdirSync, rmSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { run } from 'node:test'
 import { spec, tap } from 'node:test/reporters'
@@ -36,6 +40,17 @@ if (files.length === 0) {
   console.error(`no test file matches ${positionals.join(' ')}`)
   process.exit(1)
 }
+
+const build = `dist-test-${process.pid}`
+process.on('exit', () => rmSync(build, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
+const built = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', build], {
+  stdio: 'inherit',
+})
+// A build with type errors runs all the same; the errors are shown, and the whole fails.
+if (built.status !== 0) process.exitCode = 1
+process.env.TEST_DIST = build
 
 // The files run in processes of their own, which inherit this: tsx understands TypeScript in each of them.
 const tsx = fileURLToPath(import.meta.resolve('tsx'))

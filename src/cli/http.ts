@@ -40,8 +40,10 @@ export async function send(who: string, { method, url, token, body }: Request): 
 /** The body of an answer. Throws a StartError for an error status, with the problem's reasons. */
 export function requireSuccess(who: string, { status, body }: Answer): Answer['body'] {
   if (status < 400) return body
-  const { title, detail } = body as Partial<ProblemDetails>
-  throw new StartError(title === undefined ? `${who} answers ${status}` : `${title}: ${detail}`)
+  const { title, detail, errors } = body as Partial<ProblemDetails>
+  if (title === undefined) throw new StartError(`${who} answers ${status}`)
+  const fields = errors?.map(({ field, message }) => `${field} ${message}`)
+  throw new StartError(`${title}: ${fields?.join('; ') ?? detail}`)
 }
 
 /** The console's API as the command line uses it. */

@@ -48,8 +48,9 @@ export type TestService = {
 
 export const testAdminToken = 'admin-token-of-the-tests'
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const program =
-  process.env['NOWNEXT_TEST_DIST'] === undefined ? ['--import', 'tsx', 'src/main.ts'] : ['dist/main.js']
+const build = process.env['TEST_DIST']
+/** Arguments of node that start the program: as `npm test` has built it, else from source. */
+export const program = build === undefined ? ['--import', 'tsx', 'src/main.ts'] : [`${build}/main.js`]
 const startLimitMs = 60_000
 
 /** Starts `nownext serve` and resolves when it is ready; rejects with its output if it ends before. */

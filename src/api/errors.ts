@@ -83,6 +83,12 @@ export const errorCatalogue = {
     title: 'Too many wrong tokens',
     explanation: 'This address sent too many wrong tokens within a minute (rule 12). Right ones still pass.',
   },
+  'too-many-reads': {
+    status: 429,
+    title: 'Too many reads of the history',
+    explanation:
+      'As many pages of the history are being read as may be (rule 27). `Retry-After` says when to try again.',
+  },
   internal: {
     status: 500,
     title: 'Internal error',

@@ -35,6 +35,15 @@ export function encodeValue(change: Change, place: ValuePlace, positions: Positi
   )
 }
 
+/** How every value begins, whatever its version; reading no more than that keeps the start with 100,000 channels short. */
+const beginning = /^\{"v":\d+,"event":(\d+),"done":(true|false),/
+
+/** The event that made a value, from its first characters; null where they are not those of a value. */
+export function eventOfValue(json: string): { event: number; done: boolean } | null {
+  const found = beginning.exec(json)
+  return found && { event: Number(found[1]), done: found[2] === 'true' }
+}
+
 /** A value as read back. `nowJson` and `nextJson` are the very bytes that go to players. */
 export type StoredValue = ValuePlace & {
   send: Array<'next' | 'now'>
@@ -76,26 +85,49 @@ export function readFolded(json: string): FoldedValue {
 }
 
 /** What the history needs of a value. */
-export type PlayedValue = ValuePlace & {
+export type HistoryValue = {
+  /** Sequence in KV_channel. */
+  sequence: number
+  /** Sequence of this channel's previous value, 0 for the first. */
+  prev: number
+  /** Tells the lives of a key apart: a channel that was deleted and made again has a higher one. */
+  life: number
   play: PlayEntry | null
+  /** The current record after this change. */
   now: MetadataRecord | null
-  warnings: string[]
 }
 
-export function readPlayed(json: string): PlayedValue {
-  const value = readValue(json)
-  const raw = members(json)
-  const playJson = raw.get('play') ?? 'null'
-  const play = JSON.parse(playJson)
-  if (play?.kind === 'late') play.record = decodeRecord(members(playJson).get('record') ?? '{}')
+/** Throws on an unknown version, and on anything that is no value. */
+export function readHistoryValue(sequence: number, json: string): HistoryValue {
+  const { v, prev, now, play, state } = JSON.parse(json)
+  requireVersion(String(v))
+  const raw = hasRawParts(now) || play?.kind === 'late' ? members(json) : undefined
   return {
-    event: value.event,
-    done: value.done,
-    prev: value.prev,
-    play,
-    now: value.nowJson === null ? null : decodeRecord(value.nowJson),
-    warnings: JSON.parse(raw.get('warnings') ?? '[]'),
+    sequence,
+    prev,
+    life: state.deletedRevision,
+    play: play?.kind === 'late' ? { ...play, record: recordOf(play.record, lateRecord(raw)) } : play,
+    now: recordOf(now, raw?.get('now')),
   }
+}
+
+function lateRecord(raw: Map<string, string> | undefined): string | undefined {
+  return members(raw?.get('play') ?? '{}').get('record')
+}
+
+function hasRawParts(record: { externalid: unknown; extdata: unknown } | null): boolean {
+  return record !== null && (record.externalid !== null || record.extdata !== null)
+}
+
+/** The record as parsed; from its source text where some of it must keep its bytes. */
+function recordOf<T extends { position: string } & MetadataRecord>(
+  parsed: T | null,
+  source: string | undefined,
+): MetadataRecord | null {
+  if (parsed === null) return null
+  if (source !== undefined && hasRawParts(parsed)) return decodeRecord(source)
+  const { position: _, ...record } = parsed
+  return record
 }
 
 /** The state without the records that stand in the value anyway. */

@@ -4,6 +4,7 @@ import type { Config } from '../config/options.ts'
 import { type ChannelUpdate, watchChannels } from '../log/channel-watch.ts'
 import type { LogConnection } from '../log/connection.ts'
 import { Listeners } from '../log/listeners.ts'
+import type { ReadLimits } from '../log/read-budget.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Topology } from '../log/topology.ts'
 import type { Logger } from '../observe/log.ts'
@@ -15,6 +16,7 @@ import { ChannelStates } from './channel-state.ts'
 import { Directory } from './directory.ts'
 import { Exchange } from './exchange.ts'
 import { defaultMaxSockets } from './file-limit.ts'
+import { EdgeHistory } from './history.ts'
 import { type Listening, listen } from './listen.ts'
 import { ListenerFeed } from './listener-feed.ts'
 import { ListenerPolls } from './listener-polls.ts'
@@ -36,6 +38,8 @@ export type EdgeOptions = {
   bindWhenLoaded?: boolean
   /** Listeners followed at once, other than by default. */
   maxFollowed?: number
+  /** Pages of the history that are read at once, and that wait, other than by default. */
+  historyReads?: ReadLimits
 }
 
 /** How often a batch of sockets is closed while draining. */
@@ -47,6 +51,7 @@ export class Edge implements Service {
   readonly #states = new ChannelStates()
   readonly #directory: Directory
   readonly #listeners: Listeners
+  readonly #history: EdgeHistory
   #app: UwsApp | undefined
   #audience: Audience | undefined
   #feed: ListenerFeed | undefined
@@ -60,6 +65,7 @@ export class Edge implements Service {
     this.#options = options
     this.#directory = new Directory(options.registry, options.metrics)
     this.#listeners = new Listeners(options.connection)
+    this.#history = new EdgeHistory(options)
   }
 
   /** The bound port; 0 before start. */
@@ -153,14 +159,23 @@ export class Edge implements Service {
       upgrade: (res, req, socketContext) =>
         Exchange.run(res, req, { metrics, log }, exchange => upgrade(exchange, socketContext, context)),
     })
-    app.any('/*', (res, req) => Exchange.run(res, req, { metrics, log }, exchange => poll(exchange, serving)))
+    app.any('/*', (res, req) =>
+      Exchange.run(
+        res,
+        req,
+        { metrics, log },
+        exchange => this.#history.serve(exchange, serving) ?? poll(exchange, serving),
+      ),
+    )
     this.#audience = audience
     this.#feed = feed
   }
 
-  #update({ channelkey, value, sequence }: ChannelUpdate): void {
+  #update(update: ChannelUpdate): void {
+    const { channelkey, value, sequence } = update
     const { log, metrics, registry } = this.#options
     metrics.edgeChanges.inc()
+    this.#history.changed(update)
     if (value === null) {
       // A marker can be late: the channel may have been made anew, and then its clients are not those of the old one.
       if (registry.channel(channelkey) === undefined) this.#removeChannel(channelkey)

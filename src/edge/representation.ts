@@ -81,14 +81,14 @@ function arrayOf(records: Uint8Array[]): Uint8Array {
 
 function recordText(record: Uint8Array): Representation {
   const text = textOf(JSON.parse(Buffer.from(record).toString()))
-  return represent('text/plain; charset=utf-8', Buffer.from(text))
+  return etagged('text/plain; charset=utf-8', Buffer.from(text))
 }
 
 function json(bytes: Uint8Array): Representation {
-  return represent('application/json', bytes)
+  return etagged('application/json', bytes)
 }
 
 /** Made from the bytes alone, so that it is equal on all edges (rule 23). */
-function represent(contentType: string, bytes: Uint8Array): Representation {
+export function etagged(contentType: string, bytes: Uint8Array): Representation {
   return { contentType, bytes, etag: `"${createHash('sha1').update(bytes).digest('base64url')}"` }
 }

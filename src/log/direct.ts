@@ -34,9 +34,27 @@ export function readBatch(
   return ask(connection, stream, request)
 }
 
+/** Up to where a last message is looked for: a sequence, or a time as RFC 3339. */
+export type LastLimit = { up_to_seq?: number; up_to_time?: string }
+
 /** The last message of each of these subjects (wildcards allowed; at most 1,024 in all), in order of sequence. Throws LogUnavailable. */
-export function readLast(connection: LogConnection, stream: string, subjects: string[]): Promise<Stored[]> {
-  return ask(connection, stream, { multi_last: subjects, batch: 1024 })
+export function readLast(
+  connection: LogConnection,
+  stream: string,
+  subjects: string[],
+  limit: LastLimit = {},
+): Promise<Stored[]> {
+  return ask(connection, stream, { multi_last: subjects, batch: 1024, ...limit })
+}
+
+/** The first message stored at this time or later; undefined where there is none. timeMs: unix milliseconds. Throws LogUnavailable. */
+export async function firstSince(
+  connection: LogConnection,
+  stream: string,
+  timeMs: number,
+): Promise<Stored | undefined> {
+  const [first] = await ask(connection, stream, { start_time: new Date(timeMs).toISOString(), batch: 1 })
+  return first
 }
 
 /**

@@ -10,8 +10,13 @@ export function createMetrics() {
   const registers = [registry]
   const counter = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
     new Counter<L>({ name: `nownext_${name}`, help, labelNames, registers })
-  const gauge = <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
-    new Gauge<L>({ name: `nownext_${name}`, help, labelNames, registers })
+  /** The aggregate says what a gauge of several edge processes means together. */
+  const gauge = <L extends string = never>(
+    name: string,
+    help: string,
+    labelNames: L[] = [],
+    aggregator: 'sum' | 'min' | 'max' = 'sum',
+  ) => new Gauge<L>({ name: `nownext_${name}`, help, labelNames, registers, aggregator })
   const histogram = (name: string, help: string, buckets: number[]) =>
     new Histogram({ name: `nownext_${name}`, help, buckets, registers })
   return {
@@ -44,6 +49,11 @@ export function createMetrics() {
     projectorActive: gauge('projector_active', '1 while this projector folds, 0 while it stands by'),
     projectorEvents: counter('projector_events_total', 'Events folded, by kind', ['kind']),
     projectorValues: counter('projector_values_total', 'Values written to the bucket channel'),
+    projectorRewritten: counter(
+      'projector_rewritten_total',
+      'Channels written again: silent for half the retention, or by a rebuild',
+      ['reason'],
+    ),
     projectorSkipped: counter('projector_skipped_total', 'Events that were not folded', ['reason']),
     projectorReloads: counter(
       'projector_reloads_total',
@@ -51,7 +61,7 @@ export function createMetrics() {
     ),
     projectorLag: gauge('projector_lag_events', 'Events in the log that are not folded yet'),
     edgeSockets: gauge('edge_sockets', 'Open WebSockets'),
-    edgeChannels: gauge('edge_channels', 'Channels whose state this edge holds'),
+    edgeChannels: gauge('edge_channels', 'Channels whose state this edge holds', [], 'max'),
     edgeFollowed: gauge('edge_followed_listeners', 'Listeners followed for their sockets here'),
     edgeChanges: counter('edge_changes_total', 'Changes received from the log'),
     edgeDeliveries: counter('edge_deliveries_total', 'Records sent to sockets, counted once per subscriber'),
@@ -61,6 +71,12 @@ export function createMetrics() {
     edgeSkipped: counter(
       'edge_skipped_values_total',
       'Values of an unknown version or that could not be read',
+    ),
+    historyReading: gauge('history_reading_pages', 'Pages of the history that read the log right now'),
+    edgeProcesses: gauge('edge_processes', 'Edge processes that this parent runs (--edges)'),
+    edgeProcessExits: counter(
+      'edge_process_exits_total',
+      'Edge processes that ended unexpectedly and were started again',
     ),
     icecastMounts: gauge('icecast_mounts', 'Icecast mounts by how they fare: waiting, working or failing', [
       'state',
@@ -80,7 +96,7 @@ export function createMetrics() {
       'icecast_skipped_values_total',
       'Values of an unknown version or that could not be read',
     ),
-    logConnected: gauge('log_connected', '1 while connected to NATS'),
+    logConnected: gauge('log_connected', '1 while connected to NATS', [], 'min'),
     logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
   }
 }

@@ -44,6 +44,7 @@ export async function createWorld() {
     nats,
     registry,
     connection,
+    topology,
 
     /** Starts an edge; it is stopped with the world. */
     async edge(options: Partial<EdgeOptions> & { settings?: Partial<EdgeOptions['config']> } = {}) {

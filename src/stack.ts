@@ -18,15 +18,20 @@ export class Stack {
 
   /** Starts one more. Throws what it throws, and Interrupted once shutdown has begun. */
   async start(part: Part): Promise<void> {
-    if (this.#state === 'draining') throw new Interrupted()
+    if (this.stopping) throw new Interrupted()
     this.#parts.push(part)
     await part.start()
-    if (this.#isDraining()) throw new Interrupted()
+    if (this.stopping) throw new Interrupted()
   }
 
   /** Everything is started. */
   serving(): void {
     this.#state = 'serving'
+  }
+
+  /** It drains or stops, or has done so. */
+  get stopping(): boolean {
+    return this.#state === 'draining'
   }
 
   /** Why this process cannot serve, each with the part it concerns; empty when it can. */
@@ -69,10 +74,6 @@ export class Stack {
       }
     })
     await Promise.all(work)
-  }
-
-  #isDraining(): boolean {
-    return this.#state === 'draining'
   }
 }
 

@@ -1,5 +1,6 @@
 // The program as a process: it starts, serves, ends, and says in one line why it cannot.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,7 +8,15 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { listen } from '../src/observe/listen.ts'
-import { type Ended, runProgram, type ServiceOptions, serviceEnv, startService } from './helpers/service.ts'
+import { startNats } from './helpers/nats.ts'
+import {
+  type Ended,
+  runProgram,
+  type ServiceOptions,
+  serviceEnv,
+  spawnProgram,
+  startService,
+} from './helpers/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'nownext-serve-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -74,6 +83,47 @@ test('a second signal during a slow drain ends it at once, and the nats-server t
   assert.equal(await service.exited, 130)
   await until(async () => !isAlive(natsPid))
   await service.stop()
+})
+
+test('a signal during the start ends it, and nothing stays behind', async () => {
+  const dataDir = join(folder, 'interrupted')
+  const child = spawnProgram(['serve'], serviceEnv({}, dataDir))
+  const closed = once(child, 'close')
+  let output = ''
+  await new Promise<void>(resolve => {
+    child.stdout?.on('data', chunk => {
+      output += chunk
+      if (output.includes('nats-server started')) resolve()
+    })
+  })
+  const natsPid = readNatsPid(dataDir)
+  child.kill('SIGTERM')
+  assert.deepEqual(await closed, [0, null])
+  assert.equal(isAlive(natsPid), false)
+})
+
+test('roles in two processes meet through NATS', async () => {
+  const nats = await startNats()
+  const writing = await startService({ natsUrl: nats.url, roles: 'console,intake' })
+  const reading = await startService({ natsUrl: nats.url, roles: 'projector,edge' })
+  assert.deepEqual([writing.apiUrl, reading.baseUrl, reading.consoleUrl], ['', '', ''])
+  assert.deepEqual(
+    (await writing.admin('GET', '/stations')).body,
+    [],
+    'a demo is for the embedded server only',
+  )
+  await writing.admin('PUT', '/stations/two', { name: '' })
+  const { token } = (await writing.admin('PUT', '/channels/two_1', { station: 'two', name: '' })).body
+  assert.equal((await fetch(`${writing.baseUrl}/metapush/two_1/${token}?song=Meeting`)).status, 200)
+  const shown = async () => (await fetch(`${reading.apiUrl}/metadata/channel/two_1.txt`)).text()
+  await until(async () => (await shown()) === 'Meeting')
+  await nats.kill()
+  await until(async () => (await fetch(`${writing.opsUrl}/readyz`)).status === 503)
+  const body = await (await fetch(`${writing.opsUrl}/readyz`)).json()
+  assert.deepEqual(body, { ready: false, reasons: ['log: not connected to NATS'] })
+  assert.equal((await fetch(`${writing.opsUrl}/healthz`)).status, 200)
+  assert.deepEqual(await Promise.all([writing.stop(), reading.stop()]), [0, 0])
+  await nats.stop()
 })
 
 test('a data folder belongs to one service at a time', async () => {

@@ -124,7 +124,8 @@ export function serviceEnv(options: ServiceOptions, dataDir: string): Record<str
   }
 }
 
-function spawnProgram(args: string[], env: Record<string, string>): ChildProcess {
+/** The program as a process; it inherits no NOWNEXT_* variable. */
+export function spawnProgram(args: string[], env: Record<string, string>): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('NOWNEXT_'))
   return spawn(process.execPath, [...program, ...args], {
     cwd: root,

@@ -37,7 +37,8 @@ export async function serve(config: Config): Promise<void> {
   try {
     await startAll(config, stack, log, startedMs, () => void end(1, 'shutdown'))
   } catch (error) {
-    if (error instanceof Interrupted) return
+    // Whatever fails while everything is being stopped fails because of that.
+    if (stack.stopping) return
     await stack.stop()
     log.debug({ err: error }, 'the start failed')
     throw error instanceof StartError ? error : new StartError(messageOf(error))

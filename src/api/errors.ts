@@ -83,6 +83,12 @@ export const errorCatalogue = {
     title: 'Too many wrong tokens',
     explanation: 'This address sent too many wrong tokens within a minute (rule 12). Right ones still pass.',
   },
+  'too-many-resumes': {
+    status: 429,
+    title: 'Resuming too often',
+    explanation:
+      'The same stream of events was resumed from the same position again and again, and left at once (rule 25). `Retry-After` says when to try again.',
+  },
   'too-many-reads': {
     status: 429,
     title: 'Too many reads of the history',

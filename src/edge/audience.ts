@@ -2,19 +2,34 @@
 import type { Metrics } from '../observe/metrics.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { Frame } from './channel-state.ts'
+import type { Asked } from './resume.ts'
 import type { Scope, Selection } from './route.ts'
 import type { UwsApp, UwsSocket } from './uws.ts'
 
 export type Socket = UwsSocket<{ client: Client }>
 
 /** Why this edge closed a socket; the label of its metric. */
-export type CloseReason = 'slow' | 'timeout' | 'too-long' | 'deleted' | 'shutdown'
+export type CloseReason = 'slow' | 'timeout' | 'too-long' | 'deleted' | 'shutdown' | 'resuming'
 
-/** What the edge knows of one socket. */
+/** A stream of server-sent events, to which the library publishes nothing. */
+export type Stream = {
+  readonly client: Client
+  /** Sends a record that is published, or keeps it until the client reads on. */
+  deliver(record: Uint8Array): void
+  /** Ends an open one, so that its client connects again. */
+  end(reason: CloseReason): void
+}
+
+/** What the edge knows of one socket or stream. */
 export type Client = {
   readonly scope: Scope
   readonly key: string
   readonly selection: Selection
+  /** Where it goes on, if it has been here before. */
+  readonly asked: Asked | null
+  /** Tells it from other clients that resume. */
+  readonly resumer: string
+  readonly openedMs: number
   /** From open to close. */
   topic: Topic | null
   /** While it is not yet subscribed. */
@@ -27,29 +42,40 @@ export type Client = {
 export type Topic = {
   readonly name: string
   readonly sockets: Set<Socket>
-  /** Its sockets that still get their snapshot. */
+  /** Its streams, those that still get their snapshot too. */
+  readonly streams: Set<Stream>
+  /** Those of its streams that get what is published. */
+  readonly liveStreams: Set<Stream>
+  /** Its sockets and streams that still get their snapshot. */
   readonly catchingUp: Set<CatchUp>
   /** Bytes published to it. */
   published: number
 }
 
-/** WebSocket close codes: RFC 6455 7.4.1 and, for a deleted channel, rule 24. Abnormal: without a close frame. */
-export const closeCodes = { abnormal: 1006, tooLong: 1009, shutdown: 1012, deleted: 4404 } as const
+/** WebSocket close codes: RFC 6455 7.4.1 and, for a deleted channel and a loop of resumes, rules 24 and 25. Abnormal: without a close frame. */
+export const closeCodes = {
+  abnormal: 1006,
+  tooLong: 1009,
+  shutdown: 1012,
+  deleted: 4404,
+  resuming: 4429,
+} as const
 
 export class Audience {
   readonly #app: UwsApp
   readonly #metrics: Metrics
   readonly #topics = new Map<string, Topic>()
-  #size = 0
+  #sockets = 0
+  #streams = 0
 
   constructor(app: UwsApp, metrics: Metrics) {
     this.#app = app
     this.#metrics = metrics
   }
 
-  /** Open sockets. */
+  /** Open sockets and streams. */
   get size(): number {
-    return this.#size
+    return this.#sockets + this.#streams
   }
 
   /** Sends a record to all that asked for it: those of its channel and those of the station that it names. */
@@ -68,26 +94,59 @@ export class Audience {
 
   /** Counts the socket in; it still has to subscribe. */
   join(ws: Socket, client: Client): Topic {
-    const name = topicName(client.scope, client.key, client.selection)
-    const topic = this.#topics.get(name) ?? { name, sockets: new Set(), catchingUp: new Set(), published: 0 }
-    this.#topics.set(name, topic)
+    const topic = this.#topicOf(client)
     topic.sockets.add(ws)
-    client.topic = topic
-    client.readUpTo = topic.published
-    this.#count(1)
+    this.#metrics.edgeSockets.set(++this.#sockets)
     return topic
   }
 
   /** The socket is closed. */
   leave(ws: Socket, client: Client): void {
-    const { topic, catchUp } = client
+    if (client.topic === null) return
+    client.topic.sockets.delete(ws)
+    this.#forget(client, client.topic)
+    this.#metrics.edgeSockets.set(--this.#sockets)
+  }
+
+  /** Counts the stream in; it gets what is published once it is in `liveStreams`. */
+  joinStream(stream: Stream): Topic {
+    const topic = this.#topicOf(stream.client)
+    topic.streams.add(stream)
+    this.#metrics.edgeStreams.set(++this.#streams)
+    return topic
+  }
+
+  /** The stream has ended. */
+  leaveStream(stream: Stream): void {
+    const { topic } = stream.client
     if (topic === null) return
+    topic.streams.delete(stream)
+    topic.liveStreams.delete(stream)
+    this.#forget(stream.client, topic)
+    this.#metrics.edgeStreams.set(--this.#streams)
+  }
+
+  #topicOf(client: Client): Topic {
+    const name = topicName(client.scope, client.key, client.selection)
+    const topic = this.#topics.get(name) ?? {
+      name,
+      sockets: new Set(),
+      streams: new Set(),
+      liveStreams: new Set(),
+      catchingUp: new Set(),
+      published: 0,
+    }
+    this.#topics.set(name, topic)
+    client.topic = topic
+    client.readUpTo = topic.published
+    return topic
+  }
+
+  #forget(client: Client, topic: Topic): void {
+    if (client.catchUp !== null) topic.catchingUp.delete(client.catchUp)
     client.topic = null
     client.catchUp = null
-    if (catchUp !== null) topic.catchingUp.delete(catchUp)
-    topic.sockets.delete(ws)
-    if (topic.sockets.size === 0) this.#topics.delete(topic.name)
-    this.#count(-1)
+    if (topic.sockets.size + topic.streams.size === 0) this.#topics.delete(topic.name)
   }
 
   /** Closes the sockets of a channel that was deleted. */
@@ -95,6 +154,7 @@ export class Audience {
     for (const selection of ['all', 'now', 'next'] as const) {
       const topic = this.#topics.get(topicName('channel', channelkey, selection))
       for (const ws of topic?.sockets ?? []) endSocket(ws, closeCodes.deleted, 'channel deleted', 'deleted')
+      for (const stream of topic?.streams ?? []) stream.end('deleted')
     }
   }
 
@@ -103,18 +163,19 @@ export class Audience {
     return [...this.#topics.values()].flatMap(topic => [...topic.sockets])
   }
 
+  /** Every stream that is open now. */
+  streams(): Stream[] {
+    return [...this.#topics.values()].flatMap(topic => [...topic.streams])
+  }
+
   #publish(name: string, bytes: Uint8Array): void {
     const topic = this.#topics.get(name)
     if (topic === undefined) return
     topic.published += bytes.length
     this.#app.publish(name, bytes, false)
     for (const catchUp of topic.catchingUp) catchUp.addLive(bytes)
-    this.#metrics.edgeDeliveries.inc(topic.sockets.size)
-  }
-
-  #count(difference: number): void {
-    this.#size += difference
-    this.#metrics.edgeSockets.set(this.#size)
+    for (const stream of topic.liveStreams) stream.deliver(bytes)
+    this.#metrics.edgeDeliveries.inc(topic.sockets.size + topic.streams.size)
   }
 }
 

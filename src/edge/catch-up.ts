@@ -1,6 +1,7 @@
-// A socket's way from its snapshot to the live records: written as it drains, so that a station of any size fits
+// A socket's or stream's way from its snapshot to the live records: written as it drains, so that a station of any size fits
 // through, and subscribed in the tick in which the last of it is sent, so that nothing is missed or doubled (rule 24).
-import type { Socket } from './audience.ts'
+/** Where the records go: 1 when one went out, 0 when it waits in a buffer. */
+export type Outlet = { send(record: Uint8Array, isBinary: boolean): 0 | 1 | 2 }
 
 /** Told once, at the end. */
 export type CatchUpEnd = {
@@ -11,7 +12,7 @@ export type CatchUpEnd = {
 }
 
 export class CatchUp {
-  readonly #ws: Socket
+  readonly #outlet: Outlet
   /** What the client is owed for its connecting; not counted against the limit. */
   readonly #owed: readonly Uint8Array[]
   #owedSent = 0
@@ -21,8 +22,8 @@ export class CatchUp {
   readonly #maxLiveBytes: number
   readonly #end: CatchUpEnd
 
-  constructor(ws: Socket, owed: readonly Uint8Array[], maxLiveBytes: number, end: CatchUpEnd) {
-    this.#ws = ws
+  constructor(outlet: Outlet, owed: readonly Uint8Array[], maxLiveBytes: number, end: CatchUpEnd) {
+    this.#outlet = outlet
     this.#owed = owed
     this.#maxLiveBytes = maxLiveBytes
     this.#end = end
@@ -40,7 +41,7 @@ export class CatchUp {
     while (true) {
       const bytes = this.#take()
       if (bytes === undefined) break
-      if (this.#ws.send(bytes, false) !== 1) return
+      if (this.#outlet.send(bytes, false) !== 1) return
     }
     this.#end.done()
   }

@@ -12,7 +12,8 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
 import { createApp } from './app.ts'
 import { Audience, closeCodes, endSocket } from './audience.ts'
-import { ChannelStates } from './channel-state.ts'
+import { ChannelStates, type Frame } from './channel-state.ts'
+import { Comments } from './comments.ts'
 import { Directory } from './directory.ts'
 import { Exchange } from './exchange.ts'
 import { defaultMaxSockets } from './file-limit.ts'
@@ -21,7 +22,12 @@ import { type Listening, listen } from './listen.ts'
 import { ListenerFeed } from './listener-feed.ts'
 import { ListenerPolls } from './listener-polls.ts'
 import { poll } from './poll.ts'
-import { type SocketContext, socketBehaviour, upgrade } from './socket.ts'
+import { Recent, type RecentLimits } from './recent.ts'
+import { ReplayReads } from './replay-reads.ts'
+import { Resumes } from './resume.ts'
+import { ResumeRate } from './resume-rate.ts'
+import { socketBehaviour, upgrade } from './socket.ts'
+import { type StreamContext, serveStream } from './sse.ts'
 import { loadUws, type Uws, type UwsApp } from './uws.ts'
 
 export type EdgeOptions = {
@@ -40,6 +46,12 @@ export type EdgeOptions = {
   maxFollowed?: number
   /** Pages of the history that are read at once, and that wait, other than by default. */
   historyReads?: ReadLimits
+  /** What is kept in memory for clients that come back, other than by default. */
+  recentLimits?: RecentLimits
+  /** Reads of the log for such clients at once, and that wait, other than by default. */
+  replayReads?: ReadLimits
+  /** How often a stream gets a comment, other than by default. Milliseconds. */
+  commentMs?: number
 }
 
 /** How often a batch of sockets is closed while draining. */
@@ -52,6 +64,8 @@ export class Edge implements Service {
   readonly #directory: Directory
   readonly #listeners: Listeners
   readonly #history: EdgeHistory
+  readonly #recent: Recent
+  #comments: Comments | undefined
   #app: UwsApp | undefined
   #audience: Audience | undefined
   #feed: ListenerFeed | undefined
@@ -66,6 +80,7 @@ export class Edge implements Service {
     this.#directory = new Directory(options.registry, options.metrics)
     this.#listeners = new Listeners(options.connection)
     this.#history = new EdgeHistory(options)
+    this.#recent = new Recent(options.recentLimits)
   }
 
   /** The bound port; 0 before start. */
@@ -87,7 +102,13 @@ export class Edge implements Service {
     this.#unlisten = registry.listen({ channelRemoved: channelkey => this.#removeChannel(channelkey) })
     await new Promise<void>((loaded, failed) => {
       const update = (update: ChannelUpdate) => this.#update(update)
-      this.#watch = watchChannels(connection, { update, caughtUp: loaded })
+      this.#watch = watchChannels(connection, {
+        update,
+        caughtUp: () => {
+          this.#recent.start()
+          loaded()
+        },
+      })
       this.#watch.catch(error => {
         this.#watch = undefined
         failed(error)
@@ -108,11 +129,15 @@ export class Edge implements Service {
     this.#draining = true
     this.#listening?.close()
     const sockets = this.#audience?.sockets() ?? []
+    const streams = this.#audience?.streams() ?? []
+    const ends = [
+      ...sockets.map(ws => () => endSocket(ws, closeCodes.shutdown, 'shutting down', 'shutdown')),
+      ...streams.map(stream => () => stream.end('shutdown')),
+    ]
     const steps = Math.max(1, Math.floor((this.#options.config.drain * 1000) / drainStepMs))
-    const batch = Math.ceil(sockets.length / steps)
-    while (sockets.length > 0) {
-      for (const ws of sockets.splice(0, batch))
-        endSocket(ws, closeCodes.shutdown, 'shutting down', 'shutdown')
+    const batch = Math.ceil(ends.length / steps)
+    while (ends.length > 0) {
+      for (const end of ends.splice(0, batch)) end()
       await sleep(drainStepMs)
     }
   }
@@ -122,12 +147,14 @@ export class Edge implements Service {
     await (await this.#watch)?.stop()
     this.#listening?.close()
     this.#app?.close()
+    await this.#history.stop()
+    this.#comments?.stop()
     this.#feed?.stop()
     this.#listeners.stop()
   }
 
   #route(app: UwsApp, uws: Uws): void {
-    const { config, log, metrics, maxFollowed } = this.#options
+    const { config, connection, log, metrics, maxFollowed, topology, replayReads, commentMs } = this.#options
     const states = this.#states
     const listeners = this.#listeners
     const audience = new Audience(app, metrics)
@@ -146,10 +173,26 @@ export class Edge implements Service {
       loaded: () => this.#loaded,
       draining: () => this.#draining,
     }
-    const context: SocketContext = {
+    const comments = new Comments(commentMs)
+    const recent = this.#recent
+    const context: StreamContext = {
       serving,
       audience,
       feed,
+      resumes: new Resumes({
+        incarnation: topology.incarnation,
+        recent,
+        reads: new ReplayReads(connection, {
+          log,
+          metrics,
+          ...(replayReads === undefined ? {} : { limits: replayReads }),
+        }),
+        states,
+        metrics,
+        log,
+      }),
+      rate: new ResumeRate(),
+      comments,
       metrics,
       limits: { maxSockets: config.maxSockets ?? defaultMaxSockets(), maxQueueBytes: config.socketQueue },
     }
@@ -164,33 +207,43 @@ export class Edge implements Service {
         res,
         req,
         { metrics, log },
-        exchange => this.#history.serve(exchange, serving) ?? poll(exchange, serving),
+        exchange =>
+          this.#history.serve(exchange, serving) ?? serveStream(exchange, context) ?? poll(exchange, serving),
       ),
     )
     this.#audience = audience
+    this.#comments = comments
     this.#feed = feed
   }
 
   #update(update: ChannelUpdate): void {
-    const { channelkey, value, sequence } = update
-    const { log, metrics, registry } = this.#options
+    const { metrics } = this.#options
     metrics.edgeChanges.inc()
     this.#history.changed(update)
+    const frames = this.#apply(update)
+    // In one tick with the delivery: whoever resumes meanwhile gets a record from here or there, never from both.
+    this.#recent.add(update.sequence, frames)
+    for (const frame of frames) this.#audience?.deliver(frame)
+    this.#feed?.channelChanged(update.channelkey, frames)
+    metrics.edgeChannels.set(this.#states.size)
+  }
+
+  /** Takes a change over; returns what it sends. */
+  #apply({ channelkey, value, sequence }: ChannelUpdate): Frame[] {
+    const { log, metrics, registry } = this.#options
     if (value === null) {
       // A marker can be late: the channel may have been made anew, and then its clients are not those of the old one.
       if (registry.channel(channelkey) === undefined) this.#removeChannel(channelkey)
       else this.#states.remove(channelkey)
-    } else {
-      try {
-        const frames = this.#states.apply(channelkey, value)
-        for (const frame of frames) this.#audience?.deliver(frame)
-        this.#feed?.channelChanged(channelkey, frames)
-      } catch (error) {
-        metrics.edgeSkipped.inc()
-        log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')
-      }
+      return []
     }
-    metrics.edgeChannels.set(this.#states.size)
+    try {
+      return this.#states.apply(channelkey, value)
+    } catch (error) {
+      metrics.edgeSkipped.inc()
+      log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')
+      return []
+    }
   }
 
   #removeChannel(channelkey: string): void {

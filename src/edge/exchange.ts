@@ -12,6 +12,7 @@ type RequestHeaders = {
   websocketKey: string
   websocketProtocol: string
   websocketExtensions: string
+  lastEventId: string
   /** A body is announced, or its length is in doubt: after the answer nothing on this connection can be trusted. */
   hasBody: boolean
 }
@@ -22,9 +23,12 @@ export class Exchange {
   /** Raw, without `?`. */
   readonly query: string
   readonly headers: RequestHeaders
+  /** The client's, or its proxy's. */
+  readonly address: string
   readonly #res: UwsResponse
   readonly #metrics: Metrics
   #over = false
+  #gone: () => void = () => undefined
   /** The library corks the response only while its handler runs. */
   #corked = true
 
@@ -33,11 +37,13 @@ export class Exchange {
     this.#metrics = metrics
     res.onAborted(() => {
       this.#over = true
+      this.#gone()
     })
     this.method = req.getMethod()
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.headers = readHeaders(req)
+    this.address = Buffer.from(res.getRemoteAddressAsText()).toString()
   }
 
   /**
@@ -76,6 +82,14 @@ export class Exchange {
     this.#finish(() => upgrade(this.#res))
   }
 
+  /** Lets the response stay open; `gone` is called when the client has gone. Without effect once it has. */
+  stream(open: (res: UwsResponse) => void, gone: () => void): void {
+    this.#finish(() => {
+      this.#gone = gone
+      open(this.#res)
+    })
+  }
+
   #finish(write: () => void): void {
     if (this.#over) return
     this.#over = true
@@ -106,6 +120,7 @@ function readHeaders(req: UwsRequest): RequestHeaders {
     websocketKey: '',
     websocketProtocol: '',
     websocketExtensions: '',
+    lastEventId: '',
     hasBody: false,
   }
   let lengths = 0
@@ -114,6 +129,7 @@ function readHeaders(req: UwsRequest): RequestHeaders {
     else if (name === 'sec-websocket-key') headers.websocketKey = value
     else if (name === 'sec-websocket-protocol') headers.websocketProtocol = value
     else if (name === 'sec-websocket-extensions') headers.websocketExtensions = value
+    else if (name === 'last-event-id') headers.lastEventId = value
     else if (name === 'transfer-encoding') headers.hasBody = true
     else if (name === 'content-length' && (++lengths > 1 || value !== '0')) headers.hasBody = true
   })

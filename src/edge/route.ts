@@ -1,6 +1,7 @@
 // The paths of the delivery service (spec 4.3, 4.4) and their query.
 import { Problem } from '../api/errors.ts'
 import { decodePosition } from '../log/position.ts'
+import type { Asked } from './resume.ts'
 
 export type Scope = 'channel' | 'station' | 'listener'
 
@@ -12,6 +13,7 @@ export type SocketRoute = { scope: Scope; key: string }
 
 // Keys are plain ASCII (Keys): an escape is never decoded, it just is no part of any key.
 const pollPath = /^\/metadata\/(channel|station|listener)\/([^/]+)\.(json|txt)$/
+const streamPath = /^\/metadata\/sse\/(channel|station|listener)\/([^/]+)$/
 const socketPath = /^\/metadata\/(channel|station|listener)\/([^/]+)$/
 
 /** undefined: no such path (rule 20). The key is taken as it stands: whether it can be one is not asked here. */
@@ -27,6 +29,12 @@ export function socketRoute(path: string): SocketRoute | undefined {
   return key === undefined ? undefined : { scope: scope as Scope, key }
 }
 
+/** A stream of server-sent events (rule 26); undefined: no such path. */
+export function streamRoute(path: string): SocketRoute | undefined {
+  const [, scope, key] = streamPath.exec(path) ?? []
+  return key === undefined ? undefined : { scope: scope as Scope, key }
+}
+
 /** What a poll asks for; `now` by default. Throws a Problem on another value of `type` (rule 21). */
 export function pollSelection(query: string, form: 'json' | 'txt'): Selection {
   if (query === '') return 'now'
@@ -36,15 +44,19 @@ export function pollSelection(query: string, form: 'json' | 'txt'): Selection {
   throw invalid('type', form === 'json' ? 'must be now, next or all' : 'must be now or next')
 }
 
-/** What a socket asks for; all by default. Throws a Problem on another `type` or a malformed `after` (rules 24 and 25). */
-export function socketSelection(query: string): { selection: Selection } {
-  if (query === '') return { selection: 'all' }
+/** What a socket or a stream asks for; all by default, from now on. Throws a Problem on another `type` or a malformed `after` (rules 24 and 25). */
+export function socketSelection(query: string): { selection: Selection; asked: Asked | null } {
+  if (query === '') return { selection: 'all', asked: null }
   const parameters = new URLSearchParams(query)
   const type = last(parameters, 'type')
   if (type !== undefined && type !== 'now' && type !== 'next') throw invalid('type', 'must be now or next')
   const after = last(parameters, 'after')
-  if (after !== undefined && decodePosition(after) === undefined) throw invalid('after', 'is not a position')
-  return { selection: type ?? 'all' }
+  const place = after === undefined ? undefined : decodePosition(after)
+  if (after !== undefined && place === undefined) throw invalid('after', 'is not a position')
+  return {
+    selection: type ?? 'all',
+    asked: after === undefined || place === undefined ? null : { text: after, place },
+  }
 }
 
 function last(parameters: URLSearchParams, name: string): string | undefined {

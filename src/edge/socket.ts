@@ -2,13 +2,14 @@
 import { Problem } from '../api/errors.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { type Audience, type Client, closeCodes, endSocket } from './audience.ts'
-import { CatchUp } from './catch-up.ts'
-import { type ChannelStates, recordsOf, type ShownChannel } from './channel-state.ts'
 import type { Exchange } from './exchange.ts'
 import type { ListenerFeed } from './listener-feed.ts'
 import { refuseBody, requireLoaded, type Serving } from './poll.ts'
+import type { Resumes } from './resume.ts'
+import type { ResumeRate } from './resume-rate.ts'
 import { socketRoute, socketSelection } from './route.ts'
 import type { UwsBehaviour, UwsSocketContext } from './uws.ts'
+import { welcome } from './welcome.ts'
 
 export type SocketLimits = {
   /** Open sockets. */
@@ -23,6 +24,9 @@ export const maxMessageBytes = 1024
 /** The library pings 16 s before this runs out: at 28 s, so the 30 s and 60 s of rule 24 are kept. Seconds. */
 export const idleTimeoutSeconds = 44
 
+/** After this a client that resumes in a loop is told so. Milliseconds. */
+const slowedMs = 1_000
+
 /** Past this the library cuts the connection without a close frame; between it and ours we can still say why. Bytes. */
 const maxPayloadLength = 16 * 1024
 
@@ -34,6 +38,8 @@ export type SocketContext = {
   readonly serving: Serving
   readonly audience: Audience
   readonly feed: ListenerFeed
+  readonly resumes: Resumes
+  readonly rate: ResumeRate
   readonly metrics: Metrics
   readonly limits: SocketLimits
 }
@@ -48,26 +54,36 @@ export function upgrade(
   const route = socketRoute(exchange.path)
   if (route === undefined) throw new Problem('not-found')
   requireLoaded(context.serving)
-  const { selection } = socketSelection(exchange.query)
+  const { selection, asked } = socketSelection(exchange.query)
   return context.serving.directory.whenKnown(route.scope, route.key, () => {
     requireRoom(context)
     if (route.scope === 'listener') context.feed.requireRoom(route.key)
     const { websocketKey, websocketProtocol, websocketExtensions } = exchange.headers
-    const client: Client = {
-      ...route,
-      selection,
-      topic: null,
-      catchUp: null,
-      readUpTo: 0,
-      closedFor: null,
-    }
+    const client = newClient({ ...route, selection, asked }, exchange)
     exchange.upgrade(res =>
       res.upgrade({ client }, websocketKey, websocketProtocol, websocketExtensions, socketContext),
     )
   })
 }
 
-function requireRoom({ serving, audience, limits, metrics }: SocketContext): void {
+/** A client that is about to be counted in. */
+export function newClient(
+  wanted: Pick<Client, 'scope' | 'key' | 'selection' | 'asked'>,
+  { address, path, query, headers }: Exchange,
+): Client {
+  return {
+    ...wanted,
+    resumer: wanted.asked === null ? '' : `${address} ${path}?${query} ${headers.lastEventId}`,
+    openedMs: performance.now(),
+    topic: null,
+    catchUp: null,
+    readUpTo: 0,
+    closedFor: null,
+  }
+}
+
+/** Throws a Problem where no further client may come. */
+export function requireRoom({ serving, audience, limits, metrics }: SocketContext): void {
   if (serving.draining()) throw new Problem('busy', 'This edge is shutting down.', { retryAfter: 1 })
   if (audience.size < limits.maxSockets) return
   metrics.edgeRejected.inc({ limit: 'sockets' })
@@ -78,7 +94,7 @@ function requireRoom({ serving, audience, limits, metrics }: SocketContext): voi
 export function socketBehaviour(
   context: SocketContext,
 ): Omit<UwsBehaviour<{ client: Client }>, 'upgrade' | 'compression'> {
-  const { audience, feed, limits, metrics, serving } = context
+  const { audience, feed, limits, metrics, rate, resumes, serving } = context
   return {
     idleTimeout: idleTimeoutSeconds,
     sendPingsAutomatically: true,
@@ -90,24 +106,26 @@ export function socketBehaviour(
       const { client } = ws.getUserData()
       if (client.scope === 'listener') feed.join(client.key)
       const topic = audience.join(ws, client)
-      const owed =
-        client.scope === 'listener'
-          ? feed.snapshot(client.key, client.selection)
-          : snapshot(client, serving.states)
-      const catchUp = new CatchUp(ws, owed, limits.maxQueueBytes, {
-        done() {
-          topic.catchingUp.delete(catchUp)
-          client.catchUp = null
-          ws.subscribe(topic.name)
+      if (client.asked !== null && !rate.allows(client.resumer)) {
+        metrics.edgeRejected.inc({ limit: 'resumes' })
+        // Not at once, or the loop would only turn faster.
+        setTimeout(() => {
+          if (client.topic !== null) endSocket(ws, closeCodes.resuming, 'resuming too often', 'resuming')
+        }, slowedMs).unref()
+        return
+      }
+      welcome(
+        {
+          client,
+          outlet: ws,
+          live: () => ws.subscribe(topic.name),
+          overrun() {
+            client.closedFor = 'slow'
+            ws.close()
+          },
         },
-        overrun() {
-          client.closedFor = 'slow'
-          ws.close()
-        },
-      })
-      client.catchUp = catchUp
-      topic.catchingUp.add(catchUp)
-      catchUp.pump()
+        { states: serving.states, feed, resumes, maxQueueBytes: limits.maxQueueBytes },
+      )
     },
 
     message(ws, message) {
@@ -135,23 +153,11 @@ export function socketBehaviour(
         client.closedFor ?? (abnormal ? closedByLibrary(client, message, limits.maxQueueBytes) : null)
       if (reason !== null) metrics.edgeClosed.inc({ reason })
       audience.leave(ws, client)
+      if (client.asked !== null && client.closedFor === null)
+        rate.left(client.resumer, performance.now() - client.openedMs)
       if (client.scope === 'listener') feed.leave(client.key)
     },
   }
-}
-
-/** What a new socket of a channel or station is sent: `next` before `now`, for some clients take every message for the current track. */
-export function snapshot({ scope, key, selection }: Client, states: ChannelStates): Uint8Array[] {
-  const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
-  if (scope === 'channel') {
-    const channel = states.channel(key)
-    return channel === undefined ? [] : wanted(channel).map(record => record.bytes)
-  }
-  const channels = [...(states.station(key)?.channels.values() ?? [])]
-  return channels
-    .flatMap(wanted)
-    .filter(record => record.stationkey === key)
-    .map(record => record.bytes)
 }
 
 function hasRead(client: Client): void {

@@ -16,6 +16,13 @@ export type UwsResponse = {
   endWithoutBody(): UwsResponse
   onAborted(handler: () => void): UwsResponse
   cork(callback: () => void): UwsResponse
+  /** A part of a body of unknown length; false: it waits in a buffer without limit. */
+  write(chunk: Bytes): boolean
+  /** The buffer is emptied only by what this handler writes, so it must write something. */
+  onWritable(handler: () => boolean): UwsResponse
+  /** Cuts the connection; the handler of onAborted is called. */
+  close(): UwsResponse
+  getRemoteAddressAsText(): ArrayBuffer
   upgrade(
     userData: object,
     key: string,

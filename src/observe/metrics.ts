@@ -61,6 +61,7 @@ export function createMetrics() {
     ),
     projectorLag: gauge('projector_lag_events', 'Events in the log that are not folded yet'),
     edgeSockets: gauge('edge_sockets', 'Open WebSockets'),
+    edgeStreams: gauge('edge_streams', 'Open streams of server-sent events'),
     edgeChannels: gauge('edge_channels', 'Channels whose state this edge holds', [], 'max'),
     edgeFollowed: gauge('edge_followed_listeners', 'Listeners followed for their sockets here'),
     edgeChanges: counter('edge_changes_total', 'Changes received from the log'),
@@ -68,6 +69,13 @@ export function createMetrics() {
     edgePolls: counter('edge_polls_total', 'Polls by status', ['status']),
     edgeClosed: counter('edge_closed_total', 'Sockets closed by this edge', ['reason']),
     edgeRejected: counter('edge_rejected_total', 'Requests refused at a limit', ['limit']),
+    edgeResumes: counter(
+      'edge_resumes_total',
+      'Resumes by what they were answered from: memory, log, or with a gap',
+      ['from'],
+    ),
+    edgeLogReads: counter('edge_log_reads_total', 'Reads of the log for resumes, each for all that share it'),
+    edgeReplayReads: gauge('edge_replay_reads', 'Reads of the log for resumes that are under way'),
     edgeSkipped: counter(
       'edge_skipped_values_total',
       'Values of an unknown version or that could not be read',

@@ -46,6 +46,9 @@ export async function createWorld() {
     connection,
     topology,
 
+    /** Of the last value written. */
+    sequence: () => sequence,
+
     /** Starts an edge; it is stopped with the world. */
     async edge(options: Partial<EdgeOptions> & { settings?: Partial<EdgeOptions['config']> } = {}) {
       const { settings, ...rest } = options

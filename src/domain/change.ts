@@ -18,17 +18,17 @@ export type Outcome = {
 export function changeOf(before: ChannelState, outcome: Outcome, momentMs: number): Change | null {
   const { state: after, play, warnings = [], removed = false } = outcome
   if (removed) return { state: after, now: null, next: null, send: [], play, warnings, removed }
-  const next = nextShown(delivered(before), delivered(after), momentMs)
+  const next = nextShown(deliveredNext(before), deliveredNext(after), momentMs)
   const now = after.now?.record ?? null
   const send: Change['send'] = []
-  if (next !== delivered(before)) send.push('next')
+  if (next !== deliveredNext(before)) send.push('next')
   if (now !== null && now !== before.now?.record) send.push('now')
   if (send.length === 0 && play === null && !remembersMore(before, after)) return null
   return { state: after, now, next, send, play, warnings, removed }
 }
 
 /** The next that players get: none where the channel's `announceNext` is false (rule 16). */
-function delivered({ next, context }: ChannelState): MetadataRecord | null {
+export function deliveredNext({ next, context }: ChannelState): MetadataRecord | null {
   return context?.announceNext ? (next?.record ?? null) : null
 }
 

@@ -161,6 +161,7 @@ function rawOrNull(text: string | undefined): string | null {
 }
 
 function requireVersion(version: string | undefined): void {
+  if (!/^\d+$/.test(version ?? '')) throw new Error('not a value: it has no version')
   if (version !== String(valueVersion)) throw new UnknownVersion(`value of version ${version}`)
 }
 

@@ -1,7 +1,9 @@
 // The bucket `channel` for its only writer, the projector: fenced appends, and the last value of every key.
-import { DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
-import { headers } from '@nats-io/transport-node'
+import { DeliverPolicy } from '@nats-io/jetstream'
+import { headers, type MsgHdrs } from '@nats-io/transport-node'
+import { eventOfValue } from '../domain/value.ts'
 import { asLogError, failureOf, type LogConnection, LogUnavailable } from './connection.ts'
+import { firstSince, type LastLimit, readBatch, readLast, type Stored } from './direct.ts'
 import { isMarker } from './follow.ts'
 import { streams } from './topology.ts'
 
@@ -95,7 +97,8 @@ export class ChannelBucket {
         for await (const message of await consumer.fetch(batch)) {
           pending = message.info.pending
           read = message.seq
-          take(channelValueOf(message))
+          const { subject, seq: sequence, data, headers } = message
+          take(channelValueOf({ subject, sequence, data, headers }))
         }
         if (read === before) throw new LogUnavailable('the bucket channel is not read any further')
       }
@@ -104,6 +107,46 @@ export class ChannelBucket {
     } catch (error) {
       throw asLogError(error)
     }
+  }
+
+  /** One value, as long as retention leaves it. Throws LogUnavailable. */
+  async read(channelkey: string, sequence: number): Promise<ChannelValue | undefined> {
+    const [value] = await this.#readOne(channelkey, { seq: sequence })
+    return value?.sequence === sequence ? value : undefined
+  }
+
+  /** The first value that was stored at this time or later, or where the next one will be. Throws LogUnavailable. */
+  async firstSequenceSince(timeMs: number): Promise<number> {
+    const next = (await this.#lastSequence()) + 1
+    return (await firstSince(this.#connection, streams.channel, timeMs))?.sequence ?? next
+  }
+
+  /**
+   * The channel's last value of an event before `event`, or its delete marker; undefined where there is none (any
+   * more). `aboutMs`: when the channel's first event from there on was stored. The two streams may keep time apart,
+   * and the projector may have been behind, so it is searched in both directions from there. Throws LogUnavailable.
+   */
+  async lastBefore(channelkey: string, event: number, aboutMs: number): Promise<ChannelValue | undefined> {
+    const subject = [subjectPrefix + channelkey]
+    let limit: LastLimit = { up_to_time: new Date(aboutMs).toISOString() }
+    let found: ChannelValue | undefined
+    do {
+      const [last] = await readLast(this.#connection, streams.channel, subject, limit)
+      found = last && channelValueOf(last)
+      limit = { up_to_seq: (found?.sequence ?? 1) - 1 }
+    } while (found !== undefined && eventOf(found) >= event && found.sequence > 1)
+    let best = found !== undefined && eventOf(found) < event ? found : undefined
+    for (let next = (found?.sequence ?? 0) + 1; ; ) {
+      const [value] = await this.#readOne(channelkey, { seq: next })
+      if (value === undefined || eventOf(value) >= event) return best
+      best = value
+      next = value.sequence + 1
+    }
+  }
+
+  async #readOne(channelkey: string, from: { seq: number }): Promise<ChannelValue[]> {
+    const request = { ...from, batch: 1, next_by_subj: subjectPrefix + channelkey }
+    return (await readBatch(this.#connection, streams.channel, request)).map(channelValueOf)
   }
 
   /** Retention may have emptied the bucket: its last sequence still counts. */
@@ -116,10 +159,17 @@ export class ChannelBucket {
   }
 }
 
-function channelValueOf({ subject, seq, data, headers: head }: JsMsg): ChannelValue {
+/** The event in EVENTS that made a value; 0 where that can't be read. */
+function eventOf(value: ChannelValue): number {
+  return value.json === null ? value.event : (eventOfValue(value.json)?.event ?? 0)
+}
+
+type StoredValue = Pick<Stored, 'subject' | 'sequence' | 'data'> & { headers?: MsgHdrs | undefined }
+
+function channelValueOf({ subject, sequence, data, headers: head }: StoredValue): ChannelValue {
   const common = {
     channelkey: subject.slice(subjectPrefix.length),
-    sequence: seq,
+    sequence,
     writer: head?.get(writerHeader) ?? '',
   }
   if (!isMarker(head)) {

@@ -9,7 +9,7 @@ import {
 } from '@nats-io/jetstream'
 import { millis, nanos } from '@nats-io/transport-node'
 import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
-import { eventTimeMs, type RawEvent } from './event-log.ts'
+import { type RawEvent, rawEventOf } from './event-log.ts'
 import { streams } from './topology.ts'
 
 /** An event handed to the pinned projector. */
@@ -132,10 +132,13 @@ export class EventConsumer {
     if (this.#stopped) return
     const { headers, info } = message
     this.#handle({
-      subject: message.subject,
-      sequence: message.seq,
-      timeMs: eventTimeMs(headers, millis(info.timestampNanos)),
-      data: message.data,
+      ...rawEventOf({
+        subject: message.subject,
+        sequence: message.seq,
+        storedMs: millis(info.timestampNanos),
+        headers,
+        data: message.data,
+      }),
       pin: headers?.get(pinHeader) ?? '',
       pending: info.pending,
       ack: () => {

@@ -22,7 +22,12 @@ const backoffMs = [50, 100, 200, 400] as const
 const readBatchEvents = 256
 const readBatchBytes = 1024 * 1024
 /** Only an import sets it: the event's time in unix milliseconds, never decreasing. */
-const timeHeader = 'Nownext-Time'
+export const timeHeader = 'Nownext-Time'
+/** Which event of which import this is; also on the mark at an import's end. */
+export const importHeader = 'Nownext-Import'
+/** No channelkey can be this. Its ticks change no channel: they wake a projector, or mark the end of an import. */
+export const wakeKey = '~'
+const wakeSubject = `event.${wakeKey}.tick`
 
 export class EventLog {
   readonly #connection: LogConnection
@@ -116,6 +121,23 @@ export class EventLog {
     }
   }
 
+  /**
+   * Whether the log ends within an import: the events behind it may lie as far back as that one, so nothing can be
+   * said to be due. Ticks that only wake a projector say nothing. Throws LogUnavailable.
+   */
+  async timeStands(): Promise<boolean> {
+    const { firstSequence, lastSequence } = await this.extent()
+    for (let end = lastSequence; end >= firstSequence; end -= readBatchEvents) {
+      const said: boolean[] = []
+      for await (const { clock } of this.readRaw(end - readBatchEvents + 1, end)) {
+        if (clock !== null) said.push(clock === 'stands')
+      }
+      const last = said.at(-1)
+      if (last !== undefined) return last
+    }
+    return false
+  }
+
   /** Like read, undecoded and complete. */
   async *readRaw(from: number, to: number): AsyncIterable<RawEvent> {
     for (let next = Math.max(1, from); next <= to; ) {
@@ -137,19 +159,48 @@ export type RawEvent = {
   subject: string
   /** Sequence in EVENTS. */
   sequence: number
-  /** Unix milliseconds. */
+  /** The event's time, unix milliseconds. */
   timeMs: number
+  /** When the log stored it, unix milliseconds; later than the event's time where an import brought it. */
+  storedMs: number
+  /** Whether the log's clock runs with this event. It stands while an import goes on; null: the event does not say. */
+  clock: 'runs' | 'stands' | null
   data: Uint8Array
 }
 
-function rawOf({ subject, sequence, timeMs, headers, data }: Stored): RawEvent {
-  return { subject, sequence, timeMs: eventTimeMs(headers, timeMs), data }
+type Headers = { get(name: string): string; has(name: string): boolean }
+
+/** An event as JetStream hands it over, whichever way it came. */
+export function rawEventOf(message: {
+  subject: string
+  sequence: number
+  storedMs: number
+  headers: Headers | undefined
+  data: Uint8Array
+}): RawEvent {
+  const { subject, sequence, storedMs, headers, data } = message
+  const timeMs = eventTimeMs(headers, storedMs)
+  return { subject, sequence, timeMs, storedMs, clock: clockOf(subject, headers), data }
+}
+
+function rawOf({ subject, sequence, timeMs: storedMs, headers, data }: Stored): RawEvent {
+  return rawEventOf({ subject, sequence, storedMs, headers, data })
+}
+
+function clockOf(subject: string, headers: Headers | undefined): RawEvent['clock'] {
+  if (headers?.has(timeHeader)) return 'stands'
+  return subject === wakeSubject && !headers?.has(importHeader) ? null : 'runs'
 }
 
 /** The event's time: what an import says, else when the log stored it. Unix milliseconds. */
 export function eventTimeMs(headers: { get(name: string): string } | undefined, storedMs: number): number {
   const imported = Number(headers?.get(timeHeader) || Number.NaN)
   return Number.isFinite(imported) ? imported : storedMs
+}
+
+/** The channel of an event, readable or not. */
+export function channelkeyOf({ subject }: Pick<RawEvent, 'subject'>): string {
+  return subject.split('.', 2)[1] ?? ''
 }
 
 /** The event, or why it can't be one: of a later release, or not an event at all. */

@@ -9,14 +9,18 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from '@nats-io/jetstream'
-import { nanos } from '@nats-io/transport-node'
+import { millis, nanos } from '@nats-io/transport-node'
 import { StartError } from '../observe/service.ts'
 import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type TopologyOptions = { replicas: number; retentionDays: number }
 
-/** Which life of the bucket `channel` this is; part of every position. */
-export type Topology = { incarnation: string }
+export type Topology = {
+  /** Which life of the bucket `channel` this is; part of every position. */
+  incarnation: string
+  /** How long the bucket `channel` keeps a value, milliseconds; 0: for ever. */
+  retentionMs: number
+}
 
 /** The streams' names. A bucket's stream is `KV_` and its name, so that every NATS client opens it. */
 export const streams = {
@@ -86,7 +90,7 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
   })
   const incarnation = channel.config.metadata?.[incarnationKey] ?? ''
   if (!incarnationForm.test(incarnation)) throw notOurs(streams.channel, `it has no ${incarnationKey}`)
-  return { incarnation }
+  return { incarnation, retentionMs: millis(channel.config.max_age) }
 }
 
 type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }

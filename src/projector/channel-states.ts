@@ -1,7 +1,7 @@
 // What the projector knows of every channel: the last value as text, decoded when its next event comes.
 import { dueMs } from '../domain/now-next.ts'
 import { type ChannelState, initialState } from '../domain/state.ts'
-import { readFolded } from '../domain/value.ts'
+import { eventOfValue, readFolded } from '../domain/value.ts'
 import type { ChannelValue } from '../log/channel-bucket.ts'
 
 /** A channel's state and the sequence of its last value, 0 where there is none or a delete marker. */
@@ -10,8 +10,6 @@ export type Known = { state: ChannelState; sequence: number }
 type Entry = Known | { json: string; sequence: number }
 
 const unknown: Known = { state: initialState, sequence: 0 }
-/** How every value begins, whatever its version; reading no more than that keeps the start with 100,000 channels short. */
-const beginning = /^\{"v":\d+,"event":(\d+),"done":(true|false),/
 
 export class ChannelStates {
   readonly #entries = new Map<string, Entry>()
@@ -28,8 +26,8 @@ export class ChannelStates {
       return
     }
     this.#entries.set(channelkey, { json: value.json, sequence })
-    const found = beginning.exec(value.json)
-    if (found !== null) this.#note(Number(found[1]), found[2] === 'true')
+    const found = eventOfValue(value.json)
+    if (found !== null) this.#note(found.event, found.done)
   }
 
   /** The highest event of EVENTS whose values are all there. One with a value missing is folded again, which yields the rest. */
@@ -56,6 +54,11 @@ export class ChannelStates {
     if (entry === undefined) return null
     if ('state' in entry) return dueMs(entry.state)
     return isQuiet(entry.json) ? null : dueMs(readFolded(entry.json).state)
+  }
+
+  /** Sequence of the channel's last value, 0 where there is none or a delete marker. */
+  sequence(channelkey: string): number {
+    return this.#entries.get(channelkey)?.sequence ?? 0
   }
 
   keys(): Iterable<string> {

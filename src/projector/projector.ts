@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { ChannelBucket } from '../log/channel-bucket.ts'
 import type { LogConnection } from '../log/connection.ts'
 import { type Delivery, EventConsumer } from '../log/event-consumer.ts'
-import { EventLog } from '../log/event-log.ts'
+import { EventLog, wakeKey } from '../log/event-log.ts'
+import { answerRebuilds, type RunningRebuild } from '../log/rebuild-calls.ts'
 import type { Topology } from '../log/topology.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -26,8 +27,6 @@ export type ProjectorParts = {
 const watchMs = 500
 const tickDeadlineMs = 5_000
 const drainDeadlineMs = 5_000
-/** No channelkey can be this; a tick of it changes nothing. */
-const wakeKey = '~'
 
 export class Projector implements Service {
   readonly id = 'projector'
@@ -42,6 +41,7 @@ export class Projector implements Service {
   /** Under this pin we are active no more, whatever still arrives. */
   #lostPin: string | undefined
   #watch: unknown
+  #answerNoMore: () => void = () => undefined
   #state: 'new' | 'running' | 'draining' | 'stopped' = 'new'
 
   constructor(parts: ProjectorParts) {
@@ -61,6 +61,7 @@ export class Projector implements Service {
   async start(): Promise<void> {
     await this.#consumer.start()
     this.#state = 'running'
+    this.#answerNoMore = answerRebuilds(this.#parts.connection, () => this.#rebuild())
     await this.#look()
     this.#watchOn()
   }
@@ -75,6 +76,7 @@ export class Projector implements Service {
   /** Pulls no more, finishes what it has (for 5 s at most), and gives the pin back, so that a stand-by takes over at once. */
   async drain(): Promise<void> {
     this.#state = 'draining'
+    this.#answerNoMore()
     this.#timers.clear(this.#watch)
     this.#consumer.stop()
     const session = this.#session
@@ -92,6 +94,7 @@ export class Projector implements Service {
 
   async stop(): Promise<void> {
     this.#state = 'stopped'
+    this.#answerNoMore()
     this.#timers.clear(this.#watch)
     this.#consumer.stop()
     this.#session?.end()
@@ -110,14 +113,15 @@ export class Projector implements Service {
     this.#log.info('active')
     this.#session = new Session({
       pin,
-      incarnation: this.#parts.topology.incarnation,
+      ...this.#parts.topology,
       bucket: this.#bucket,
       events: this.#events,
       ticks: new Ticks(this.#clock, this.#timers, (channelkey, id) => this.#sendTick(channelkey, id)),
       log: this.#log,
       metrics: this.#parts.metrics,
       isPinned: async () => (await this.#consumer.status()).pin === pin,
-      clock: nowMs => this.#clock.set(nowMs),
+      clock: this.#clock,
+      timers: this.#timers,
       fenced: () => this.#standBy('another projector writes'),
     })
   }
@@ -128,6 +132,20 @@ export class Projector implements Service {
     this.#lostPin = this.#session.pin
     this.#session.end()
     this.#session = undefined
+  }
+
+  /** undefined where another projector is the active one. Throws RebuildFailed. */
+  #rebuild(): RunningRebuild | undefined {
+    const rebuild = this.#session?.rebuild()
+    if (rebuild === undefined) return undefined
+    this.#log.info('a rebuild begins')
+    const result = rebuild.run()
+    result.then(
+      ({ events, channels, rewritten }) =>
+        this.#log.info({ events, channels, rewritten: rewritten.length }, 'the rebuild is done'),
+      error => this.#log.warn({ error: String(error) }, 'the rebuild was given up'),
+    )
+    return { progress: () => rebuild.progress, result }
   }
 
   async #sendTick(channelkey: string, messageId: string): Promise<void> {

@@ -8,28 +8,32 @@ import { decodeEvent, type EventLog, type RawEvent, UnknownEventVersion } from '
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { ChannelStates } from './channel-states.ts'
-import type { Ticks } from './ticks.ts'
+import type { Fold } from './fold.ts'
+import { KeepAlive } from './keep-alive.ts'
+import type { LogClock } from './log-clock.ts'
+import { Rebuild, RebuildFailed } from './rebuild.ts'
+import type { Ticks, Timers } from './ticks.ts'
 import { ValueWriter } from './value-writer.ts'
 import { foldEvent } from './values.ts'
 
 export type SessionParts = {
   pin: string
   incarnation: string
+  /** How long the bucket keeps a value, milliseconds; 0: for ever. */
+  retentionMs: number
   bucket: ChannelBucket
   events: EventLog
   ticks: Ticks
+  timers: Timers
   log: Logger
   metrics: Metrics
   /** Whether the server still gives the events to us. Throws LogUnavailable. */
   isPinned(): Promise<boolean>
-  /** The log's clock was read. */
-  clock(nowMs: number): void
+  /** The log's clock. */
+  clock: Pick<LogClock, 'set' | 'nowMs'>
   /** Another projector writes: this one is to stand by. */
   fenced(): void
 }
-
-/** What is folded, from one loading of the bucket to the next failure. */
-type Fold = { states: ChannelStates; writer: ValueWriter; folded: number }
 
 const retryMs = [50, 200, 500, 1_000] as const
 /** How many channels are looked through for due times before events get their turn again. */
@@ -37,6 +41,7 @@ const armSlice = 200
 
 export class Session {
   readonly #parts: SessionParts
+  readonly #keepAlive: KeepAlive
   readonly #end = new AbortController()
   /** Deliveries not acknowledged yet; those before #next are folded. */
   readonly #deliveries: Delivery[] = []
@@ -53,6 +58,8 @@ export class Session {
 
   constructor(parts: SessionParts) {
     this.#parts = parts
+    const nowMs = () => parts.clock.nowMs()
+    this.#keepAlive = new KeepAlive({ ...parts, nowMs, fold: () => this.#fold })
     parts.metrics.projectorActive.set(1)
   }
 
@@ -71,6 +78,15 @@ export class Session {
     if (this.#mismatch !== null) return this.#mismatch
     if (this.#fold === undefined) return 'reading the bucket channel'
     return this.#caughtUp ? null : `folding: ${this.#lag} events behind`
+  }
+
+  /** A rebuild beside the live fold, ready to run. Throws RebuildFailed where it can't be begun now. */
+  rebuild(): Rebuild {
+    const fold = this.#fold
+    if (fold === undefined || !this.#caughtUp)
+      throw new RebuildFailed('the projector is still folding what was said before')
+    if (fold.guest !== undefined) throw new RebuildFailed('another rebuild is under way')
+    return new Rebuild({ ...this.#parts, isLive: live => live === this.#fold }, fold)
   }
 
   /** Resolves when all that was received is folded, written and acknowledged, or the session has ended. */
@@ -92,6 +108,7 @@ export class Session {
     this.#fold?.writer.close()
     this.#fold = undefined
     this.#parts.ticks.stop()
+    this.#keepAlive.stop()
     this.#parts.metrics.projectorActive.set(0)
     this.#noteDrained()
   }
@@ -141,6 +158,8 @@ export class Session {
   }
 
   #foldOne(fold: Fold, raw: RawEvent): void {
+    fold.guest?.before(raw)
+    if (raw.clock !== null) this.#parts.ticks.stand(raw.clock === 'stands')
     const event = decodeEvent(raw)
     if (event instanceof Error) {
       this.#skip(raw, event, event instanceof UnknownEventVersion ? 'version' : 'malformed')
@@ -202,6 +221,7 @@ export class Session {
     if (this.#lag > 0 || this.#caughtUp) return
     this.#caughtUp = true
     this.#parts.ticks.start()
+    this.#keepAlive.start()
   }
 
   // ---------------------------------------------------------------- loading and failing
@@ -248,7 +268,8 @@ export class Session {
       return undefined
     }
     const extent = await events.extent()
-    this.#parts.clock(extent.nowMs)
+    this.#parts.clock.set(extent.nowMs)
+    this.#parts.ticks.stand(await events.timeStands())
     this.#mismatch =
       extent.lastSequence < states.folded
         ? 'the stream EVENTS ends before what the bucket channel shows'

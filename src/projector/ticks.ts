@@ -23,6 +23,8 @@ type Armed = Due & {
   stateDueMs: number
   /** How many ticks for it were sent already. */
   sent: number
+  /** It fell due long ago and was given its turn. */
+  waited?: true
 }
 
 /** A tick a moment too early would have to be sent again. */
@@ -30,6 +32,9 @@ const marginMs = 2
 /** A tick that changed nothing is sent again after this: it may have been lost, or taken for a double. */
 const resendMs = 1_000
 const maxSending = 64
+/** What fell due longer ago than this is settled one after the other, a hundred a second. */
+const longAgoMs = 60_000
+const slotMs = 10
 /** setTimeout can't wait longer than 24 days; looking earlier costs nothing. */
 const longestMs = 3_600_000
 
@@ -41,7 +46,9 @@ export class Ticks {
   #timer: unknown
   #timerMs = Number.POSITIVE_INFINITY
   #running = false
+  #stands = false
   #sending = 0
+  #lastSlotMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: LogClock, timers: Timers, send: SendTick) {
     this.#clock = clock
@@ -52,6 +59,16 @@ export class Ticks {
   /** Until then nothing is sent: what is due may lie in events not folded yet. */
   start(): void {
     this.#running = true
+    this.#schedule()
+  }
+
+  /**
+   * Whether time stands: while events of the past are imported nothing is due, whatever the clock says, since the
+   * next one may settle it.
+   */
+  stand(stands: boolean): void {
+    if (stands === this.#stands) return
+    this.#stands = stands
     this.#schedule()
   }
 
@@ -85,7 +102,7 @@ export class Ticks {
 
   #schedule(): void {
     const first = this.#heap.peek()
-    if (!this.#running || first === undefined || this.#sending >= maxSending) return
+    if (!this.#running || this.#stands || first === undefined || this.#sending >= maxSending) return
     if (this.#timerMs <= first.dueMs) return
     this.#timers.clear(this.#timer)
     this.#timerMs = first.dueMs
@@ -97,11 +114,20 @@ export class Ticks {
     this.#timerMs = Number.POSITIVE_INFINITY
     const nowMs = this.#clock.nowMs()
     for (let due = this.#heap.peek(); due !== undefined && due.dueMs <= nowMs; due = this.#heap.peek()) {
-      if (this.#sending >= maxSending) return
+      if (this.#stands || this.#sending >= maxSending) return
+      if (this.#isToWait(due, nowMs)) continue
       this.#heap.set({ ...due, dueMs: nowMs + resendMs, sent: due.sent + 1 })
       void this.#sendOne(due)
     }
     this.#schedule()
+  }
+
+  /** What fell due long ago, in an outage or before an import, need not all be settled at once: each gets its turn. */
+  #isToWait(due: Armed, nowMs: number): boolean {
+    if (due.sent > 0 || due.waited || due.stateDueMs > nowMs - longAgoMs) return false
+    this.#lastSlotMs = Math.max(nowMs, this.#lastSlotMs + slotMs)
+    this.#heap.set({ ...due, dueMs: this.#lastSlotMs + 1, waited: true })
+    return true
   }
 
   async #sendOne({ channelkey, stateDueMs, sent }: Armed): Promise<void> {

@@ -12,6 +12,7 @@ export type WriterHandlers = {
 export const writeWindow = 256
 
 type InFlight = { event: number; acked: boolean }
+type Waiting = { isDone: () => boolean; resolve: () => void }
 
 /** One life of the fence: from loading the bucket until the first failure. */
 export class ValueWriter {
@@ -21,7 +22,7 @@ export class ValueWriter {
   #lastSequence: number
   #ackedSequence: number
   #closed = false
-  #waiting: Array<() => void> = []
+  #waiting: Waiting[] = []
 
   constructor(bucket: ChannelBucket, lastSequence: number, handlers: WriterHandlers) {
     this.#bucket = bucket
@@ -51,12 +52,18 @@ export class ValueWriter {
 
   /** Resolves when at least half of the window is free, or after a failure. */
   room(): Promise<void> {
-    if (this.#closed || this.#isHalfFree) return Promise.resolve()
-    return new Promise(resolve => this.#waiting.push(resolve))
+    return this.#until(() => this.#inFlight.length <= writeWindow / 2)
   }
 
-  get #isHalfFree(): boolean {
-    return this.#inFlight.length <= writeWindow / 2
+  /** Resolves when all that was sent so far is acknowledged, or after a failure. */
+  written(): Promise<void> {
+    const sequence = this.#lastSequence
+    return this.#until(() => this.#ackedSequence >= sequence)
+  }
+
+  #until(isDone: () => boolean): Promise<void> {
+    if (this.#closed || isDone()) return Promise.resolve()
+    return new Promise(resolve => this.#waiting.push({ isDone, resolve }))
   }
 
   send(event: number, values: ValueToWrite[]): void {
@@ -84,7 +91,7 @@ export class ValueWriter {
     if (done.length === 0) return
     this.#ackedSequence += done.length
     this.#handlers.progress(done.length)
-    if (this.#isHalfFree) this.#wake()
+    this.#wake()
   }
 
   #failed(error: unknown): void {
@@ -95,7 +102,7 @@ export class ValueWriter {
 
   #wake(): void {
     const waiting = this.#waiting
-    this.#waiting = []
-    for (const resolve of waiting) resolve()
+    this.#waiting = waiting.filter(({ isDone }) => !this.#closed && !isDone())
+    for (const one of waiting) if (!this.#waiting.includes(one)) one.resolve()
   }
 }

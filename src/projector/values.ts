@@ -36,7 +36,8 @@ export function foldEvent(
   return { values, known: { state, sequence: prev } }
 }
 
-function valueOfChange(
+/** The value of one change; sequence: that which it will get. */
+export function valueOfChange(
   channelkey: string,
   change: Change,
   place: { event: number; done: boolean; prev: number },

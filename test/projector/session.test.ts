@@ -14,17 +14,19 @@ async function create(context: TestContext, pinned: boolean) {
   const world = await createWorld(context)
   const { log, events } = world
   const acked: number[] = []
+  const clock = new LogClock(() => performance.now())
   let fenced = 0
   const session = new Session({
     pin: 'pin',
-    incarnation: log.topology.incarnation,
+    ...log.topology,
     bucket: new ChannelBucket(log.connection, 'this one'),
     events,
-    ticks: new Ticks(new LogClock(() => performance.now()), realTimers, async () => undefined),
+    ticks: new Ticks(clock, realTimers, async () => undefined),
+    timers: realTimers,
     log: testLogger,
     metrics: log.metrics,
     isPinned: async () => pinned,
-    clock: () => undefined,
+    clock,
     fenced: () => {
       fenced++
       session.end()
@@ -36,6 +38,8 @@ async function create(context: TestContext, pinned: boolean) {
       subject: 'event.one.now',
       sequence,
       timeMs: Date.now(),
+      storedMs: Date.now(),
+      clock: 'runs',
       data: Buffer.from(JSON.stringify(event)),
       pin: 'pin',
       pending: 0,

@@ -1,0 +1,266 @@
+// A rebuild: all of EVENTS folded aside while the live fold goes on, and what differs written anew.
+//
+// The two are compared at one event, T. The aside fold reads the log until it is near the live one, notes what the
+// live one folds while it reads the rest, and then, in one go, folds that too: now both stand at T. From there a
+// channel's live state stays what it was at T until its next event; so each channel is compared in its turn, or right
+// before that event is folded, whichever comes first.
+import { setImmediate as breathe } from 'node:timers/promises'
+import type { LoggedEvent } from '../domain/event.ts'
+import { dueMs, reduce } from '../domain/now-next.ts'
+import { corrected } from '../domain/restate.ts'
+import { type ChannelState, initialState } from '../domain/state.ts'
+import { readFolded, UnknownVersion } from '../domain/value.ts'
+import type { ChannelBucket, ChannelValue } from '../log/channel-bucket.ts'
+import { channelkeyOf, decodeEvent, type EventLog, type RawEvent } from '../log/event-log.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Known } from './channel-states.ts'
+import type { Fold } from './fold.ts'
+import type { Ticks } from './ticks.ts'
+import { valueOfChange } from './values.ts'
+
+export type RebuildParts = {
+  incarnation: string
+  bucket: ChannelBucket
+  events: EventLog
+  ticks: Ticks
+  log: Logger
+  metrics: Metrics
+  /** Whether this fold is still the live one. */
+  isLive(fold: Fold): boolean
+}
+
+export type RebuildProgress = {
+  /** How many events are folded aside, and how many there are by now. */
+  events: number
+  of: number
+}
+
+export type RebuildResult = {
+  /** How many events were folded, and of how many channels. */
+  events: number
+  channels: number
+  /** The channels that were written anew. */
+  rewritten: string[]
+}
+
+/** It could not be finished; nothing wrong was written, and it may be asked for again. */
+export class RebuildFailed extends Error {
+  override name = 'RebuildFailed'
+}
+
+type Aside = {
+  state: ChannelState
+  /** The event that made this state, and its time. */
+  event: number
+  timeMs: number
+}
+
+/** So near to the live fold, the rest is read while what that one folds is noted. */
+const nearEvents = 256
+/** More than this noted while the rest was read: once more around. */
+const maxNoted = 10_000
+/** How many events are read before they are folded, and how many are folded before the live fold gets its turn. */
+const sliceEvents = 256
+const turnEvents = 16
+const turnChannels = 16
+/** Reads at a time for the states from before the first event. */
+const maxReads = 8
+
+export class Rebuild {
+  readonly #parts: RebuildParts
+  readonly #fold: Fold
+  readonly #aside = new Map<string, Aside>()
+  readonly #rewritten: string[] = []
+  #first: number | undefined
+  #folded = 0
+  #noted: RawEvent[] | undefined
+  #comparing = false
+  #channels = 0
+  #events = 0
+
+  constructor(parts: RebuildParts, fold: Fold) {
+    this.#parts = parts
+    this.#fold = fold
+  }
+
+  get progress(): RebuildProgress {
+    const first = this.#first ?? 1
+    return { events: Math.max(0, this.#folded - first + 1), of: Math.max(0, this.#fold.folded - first + 1) }
+  }
+
+  /** Resolves when what differed is stored. Throws RebuildFailed, and LogUnavailable. */
+  async run(): Promise<RebuildResult> {
+    this.#fold.guest = this
+    try {
+      await this.#foldAside()
+      await this.#compareAll()
+      return { events: this.#events, channels: this.#channels, rewritten: this.#rewritten }
+    } finally {
+      delete this.#fold.guest
+    }
+  }
+
+  /** The live fold is about to fold this event. */
+  before(event: RawEvent): void {
+    if (this.#comparing) this.#compare(channelkeyOf(event))
+    else this.#noted?.push(event)
+  }
+
+  // ---------------------------------------------------------------- folding aside
+
+  async #foldAside(): Promise<void> {
+    for (;;) {
+      const target = this.#fold.folded
+      const near = target - this.#folded <= nearEvents
+      if (near) this.#noted = []
+      await this.#read(target)
+      const noted = this.#noted ?? []
+      this.#noted = undefined
+      if (!near || noted.length > maxNoted) continue
+      // A channel that is not here has no event before these: the live fold alone knows it.
+      for (const event of noted) if (this.#aside.has(channelkeyOf(event))) this.#foldOne(event)
+      this.#folded = this.#fold.folded
+      this.#channels = this.#aside.size
+      this.#comparing = true
+      return
+    }
+  }
+
+  async #read(target: number): Promise<void> {
+    let slice: RawEvent[] = []
+    for await (const event of this.#parts.events.readRaw(this.#folded + 1, target)) {
+      this.#first ??= event.sequence
+      slice.push(event)
+      if (slice.length < sliceEvents) continue
+      await this.#foldSlice(slice)
+      slice = []
+    }
+    await this.#foldSlice(slice)
+    this.#folded = target
+  }
+
+  async #foldSlice(slice: RawEvent[]): Promise<void> {
+    await this.#begin(slice)
+    for (const [index, event] of slice.entries()) {
+      if (index % turnEvents === 0) await this.#giveTurn()
+      this.#foldOne(event)
+      this.#folded = event.sequence
+    }
+  }
+
+  async #giveTurn(): Promise<void> {
+    await breathe()
+    if (!this.#parts.isLive(this.#fold)) throw new RebuildFailed('the states were read again meanwhile')
+  }
+
+  #foldOne(raw: RawEvent): void {
+    const event = decodeEvent(raw)
+    const aside = this.#aside.get(channelkeyOf(raw))
+    this.#events++
+    // What the live fold skips, and has logged, is skipped here too.
+    if (event instanceof Error || aside === undefined) return
+    const state = this.#stateAfter(aside.state, event)
+    if (state === null) return
+    aside.state = state
+    aside.event = event.sequence
+    aside.timeMs = event.timeMs
+  }
+
+  /** null: the event changes nothing, or cannot be folded. */
+  #stateAfter(state: ChannelState, event: LoggedEvent): ChannelState | null {
+    try {
+      return reduce(state, event).at(-1)?.state ?? null
+    } catch (error) {
+      this.#parts.log.debug({ sequence: event.sequence, error: String(error) }, 'skipped in the rebuild too')
+      return null
+    }
+  }
+
+  // ---------------------------------------------------------------- where a channel begins
+
+  /** Those of which these are the first events there begin with nothing, or with what was shown before the log's cut. */
+  async #begin(slice: RawEvent[]): Promise<void> {
+    const first = new Map<string, RawEvent>()
+    for (const event of slice) {
+      const channelkey = channelkeyOf(event)
+      if (!this.#aside.has(channelkey) && !first.has(channelkey)) first.set(channelkey, event)
+    }
+    const entries = [...first]
+    while (entries.length > 0) {
+      const some = entries.splice(0, maxReads)
+      const begun = await Promise.all(some.map(([key, event]) => this.#beginning(key, event)))
+      for (const [index, [key]] of some.entries()) {
+        const aside = begun[index]
+        if (aside) this.#aside.set(key, aside)
+      }
+    }
+  }
+
+  async #beginning(channelkey: string, { storedMs }: RawEvent): Promise<Aside | null> {
+    const nothing = { state: initialState, event: 0, timeMs: 0 }
+    const cut = this.#first ?? 1
+    if (cut === 1) return nothing
+    const value = await this.#parts.bucket.lastBefore(channelkey, cut, storedMs)
+    return value === undefined ? nothing : this.#asideOf(value)
+  }
+
+  /** null where it can't be read: what follows from it is not known, and the channel is left alone. */
+  #asideOf(value: ChannelValue): Aside | null {
+    if (value.json === null) {
+      const state = { ...initialState, deletedRevision: value.revision }
+      return { state, event: value.event, timeMs: 0 }
+    }
+    try {
+      const { state, event } = readFolded(value.json)
+      return { state, event, timeMs: 0 }
+    } catch (error) {
+      const { channelkey, sequence } = value
+      this.#parts.log.warn({ channelkey, sequence, error: String(error) }, 'a channel is not rebuilt')
+      return null
+    }
+  }
+
+  // ---------------------------------------------------------------- comparing
+
+  async #compareAll(): Promise<void> {
+    let count = 0
+    for (const channelkey of this.#aside.keys()) {
+      if (!this.#fold.writer.hasRoom) await this.#fold.writer.room()
+      if (count++ % turnChannels === 0) await this.#giveTurn()
+      this.#compare(channelkey)
+    }
+    await this.#fold.writer.written()
+    if (!this.#parts.isLive(this.#fold)) throw new RebuildFailed('the states were read again meanwhile')
+  }
+
+  #compare(channelkey: string): void {
+    const aside = this.#aside.get(channelkey)
+    if (aside === undefined) return
+    this.#aside.delete(channelkey)
+    const shown = this.#shown(channelkey)
+    const change = shown && corrected(shown.state, aside.state, aside.timeMs)
+    if (!shown || !change) return
+    const { states, writer } = this.#fold
+    const { incarnation, ticks, metrics } = this.#parts
+    const sequence = writer.lastSequence + 1
+    const place = { event: aside.event, done: true, prev: shown.sequence }
+    writer.send(aside.event, [valueOfChange(channelkey, change, place, incarnation, sequence)])
+    states.set(channelkey, { state: change.state, sequence: change.removed ? 0 : sequence })
+    ticks.arm(channelkey, dueMs(change.state))
+    metrics.projectorRewritten.inc({ reason: 'rebuild' })
+    this.#rewritten.push(channelkey)
+  }
+
+  /** A value that can't be read counts as nothing, and is replaced; null for one of a later release, which stays. */
+  #shown(channelkey: string): Known | null {
+    const { states } = this.#fold
+    try {
+      return states.get(channelkey)
+    } catch (error) {
+      if (error instanceof UnknownVersion) return null
+      this.#parts.log.warn({ channelkey, error: String(error) }, 'a value that can not be read is replaced')
+      return { state: initialState, sequence: states.sequence(channelkey) }
+    }
+  }
+}

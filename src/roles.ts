@@ -4,9 +4,10 @@ import type { Config } from './config/options.ts'
 import type { Tls } from './config/tls.ts'
 import { Console } from './console/console.ts'
 import { Edge } from './edge/edge.ts'
+import { EdgeProcesses } from './edges/edge-processes.ts'
 import { Icecast } from './icecast/icecast.ts'
 import { Intake } from './intake/intake.ts'
-import type { LogConnection } from './log/connection.ts'
+import type { LogAddress, LogConnection } from './log/connection.ts'
 import { EventLog } from './log/event-log.ts'
 import { Listeners } from './log/listeners.ts'
 import { Mounts } from './log/mounts.ts'
@@ -15,17 +16,20 @@ import { Tokens } from './log/tokens.ts'
 import type { Topology } from './log/topology.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
-import { StartError } from './observe/service.ts'
 import { Projector } from './projector/projector.ts'
 import type { Stack } from './stack.ts'
 
 export type Ground = {
   config: Config
   tls: Tls | undefined
+  /** Where NATS is. */
+  address: LogAddress
   connection: LogConnection
   topology: Topology
   log: Logger
   metrics: Metrics
+  /** Something that this process needs cannot be kept running: it ends. */
+  broken: () => void
 }
 
 /** The running roles as far as others need them. */
@@ -33,15 +37,10 @@ export type Roles = {
   registry: Registry
   tokens: Tokens
   intake?: Intake
-  edge?: Edge
+  /** The edge of this process, or those that it runs. */
+  edge?: { readonly port: number }
+  edges?: EdgeProcesses
   console?: Console
-}
-
-/** Throws a StartError for what is named but not there yet. */
-export function requireBuilt({ roles, edges }: Pick<Config, 'roles' | 'edges'>): void {
-  if (roles.includes('legacy'))
-    throw new StartError('the role legacy is not built yet; leave it out of --roles')
-  if (edges > 1) throw new StartError('more than one edge process (--edges, NOWNEXT_EDGES) is not built yet')
 }
 
 /** Starts the configured roles. Those that bind a port alone come before the edge, which may share its port. */
@@ -71,9 +70,34 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   }
   if (has('projector')) await stack.start(new Projector({ connection, topology, log, metrics }))
   if (has('icecast')) await stack.start(new Icecast({ connection, mounts, log, metrics }))
-  if (has('edge')) {
-    roles.edge = new Edge({ config, connection, topology, registry, log, metrics })
-    await stack.start(roles.edge)
+  if (has('edge') && config.edges > 1) {
+    roles.edges = await startEdges(stack, ground)
+    roles.edge = roles.edges
+  } else if (has('edge')) {
+    const edge = new Edge({ config, connection, topology, registry, log, metrics })
+    roles.edge = edge
+    await stack.start(edge)
   }
   return roles
+}
+
+/** The edge as processes of their own; SIGUSR2 replaces them one after the other. */
+async function startEdges(stack: Stack, ground: Ground): Promise<EdgeProcesses> {
+  const { config, address, log, metrics, broken } = ground
+  const edges = new EdgeProcesses({
+    config,
+    address,
+    log,
+    metrics,
+    onFailed(error) {
+      log.fatal({ reason: error.message }, 'the edge cannot be kept running')
+      broken()
+    },
+  })
+  await stack.start(edges)
+  process.on('SIGUSR2', () => {
+    log.info('replacing the edge processes')
+    void edges.replaceAll()
+  })
+  return edges
 }

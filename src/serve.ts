@@ -11,7 +11,7 @@ import { createLog, type Logger, type LogLevel } from './observe/log.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { Operations } from './observe/operations.ts'
 import { StartError } from './observe/service.ts'
-import { requireBuilt, startRoles } from './roles.ts'
+import { startRoles } from './roles.ts'
 import { Interrupted, Stack } from './stack.ts'
 
 const allRoles = options.roles.default.split(',')
@@ -25,7 +25,8 @@ const shutdownLimitMs = 30_000
  */
 export async function serve(config: Config): Promise<void> {
   const startedMs = performance.now()
-  requireBuilt(config)
+  if (config.roles.includes('legacy'))
+    throw new StartError('the role legacy is not built yet; leave it out of --roles (NOWNEXT_ROLES)')
   const log = createLog(config.logLevel as LogLevel)
   const stack = new Stack(log)
   const end = endOnce(stack, log, config.drain)
@@ -71,12 +72,16 @@ async function startAll(
   if (connection === undefined) throw new Interrupted()
   const { replicas, retention: retentionDays } = config
   const topology = await ensureTopology(connection, { replicas, retentionDays })
-  const roles = await startRoles(stack, { config, tls, connection, topology, log, metrics })
+  const roles = await startRoles(stack, { config, tls, address, connection, topology, log, metrics, broken })
+  const { edges } = roles
+  if (edges !== undefined) operations.renderWith(() => edges.render(metrics.registry))
   const demo = embedded && roles.registry.stations().length === 0 ? await makeDemo(roles) : undefined
   stack.serving()
   const addresses = addressesOf(config, roles, operations)
   const seconds = Math.round(performance.now() - startedMs) / 1000
-  log.info({ seconds, ...addresses }, `ready after ${seconds.toFixed(1)} s`)
+  // On a terminal the addresses follow below.
+  const fields = process.stdout.isTTY ? {} : { seconds, ...addresses }
+  log.info(fields, `ready after ${seconds.toFixed(1)} s`)
   if (demo !== undefined) firstSteps(config, addresses, demo, log)
   else laterSteps(config, addresses)
 }

@@ -16,6 +16,7 @@ export type OperationsOptions = {
 export class Operations implements Service {
   readonly id = 'operations'
   readonly #options: OperationsOptions
+  #render: () => Promise<string>
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: Error) => send(response, 500, 'text/plain', error.message))
   })
@@ -23,12 +24,18 @@ export class Operations implements Service {
 
   constructor(options: OperationsOptions) {
     this.#options = options
+    this.#render = () => options.metrics.registry.metrics()
     this.#port = options.port
   }
 
   /** The port that is listened on. */
   get port(): number {
     return this.#port
+  }
+
+  /** From now on /metrics answers what this gives: the metrics of other processes too. */
+  renderWith(render: () => Promise<string>): void {
+    this.#render = render
   }
 
   async start(): Promise<void> {
@@ -60,7 +67,7 @@ export class Operations implements Service {
     if (path === '/healthz') return send(response, 200, 'text/plain', 'alive\n')
     if (path === '/metrics') {
       const { registry } = this.#options.metrics
-      return send(response, 200, registry.contentType, await registry.metrics())
+      return send(response, 200, registry.contentType, await this.#render())
     }
     const reasons = this.#options.reasons()
     const ready = reasons.length === 0

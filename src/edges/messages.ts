@@ -1,0 +1,44 @@
+// What a parent and its edge processes tell each other. It goes over IPC and nowhere else, since it holds the
+// credentials of NATS: arguments and environment can be read by others.
+import type { Registry } from 'prom-client'
+import type { Config } from '../config/options.ts'
+import type { LogAddress } from '../log/connection.ts'
+
+/** The options that an edge needs; the admin token is none of them. */
+export type EdgeConfig = Pick<
+  Config,
+  | 'host'
+  | 'edgePort'
+  | 'tlsCert'
+  | 'tlsKey'
+  | 'drain'
+  | 'maxSockets'
+  | 'socketQueue'
+  | 'logLevel'
+  | 'replicas'
+  | 'retention'
+>
+
+/** The metrics of one process, as prom-client gives and aggregates them. */
+export type MetricList = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+export type ToEdge =
+  | { type: 'start'; number: number; config: EdgeConfig; address: LogAddress }
+  | { type: 'metrics' }
+  /** Drain, answer for a while what came in before, then end. */
+  | { type: 'drain'; lingerMs: number }
+
+export type FromEdge =
+  /** The port is bound. */
+  | { type: 'ready'; port: number }
+  /** It cannot start, in one line for the operator; it ends. */
+  | { type: 'failed'; message: string }
+  /** Why it cannot serve; empty when it can. Sent whenever that changes. */
+  | { type: 'reasons'; reasons: string[] }
+  | { type: 'metrics'; metrics: MetricList }
+
+/** Of all options those of an edge. */
+export function edgeConfigOf(config: Config, edgePort: number): EdgeConfig {
+  const { host, tlsCert, tlsKey, drain, maxSockets, socketQueue, logLevel, replicas, retention } = config
+  return { host, edgePort, tlsCert, tlsKey, drain, maxSockets, socketQueue, logLevel, replicas, retention }
+}

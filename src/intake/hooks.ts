@@ -31,6 +31,8 @@ const defaultDeadlineMs = 60_000
 /** Of those, hooks whose channel or token is not known here: they may be new, or a flood of wrong ones. */
 export const maxDoubtfulHooks = 256
 const retryMs = 500
+/** Few are stored at once, so that storing never makes an answer wait. */
+const maxInFlight = 8
 
 export class Hooks {
   readonly #parts: HookParts
@@ -42,7 +44,7 @@ export class Hooks {
     this.#parts = parts
     const { metrics, maxWaiting = defaultMaxHooks, deadlineMs = defaultDeadlineMs } = parts
     const counted = { intakeWaiting: metrics.intakeWaitingHooks, intakeRejected: metrics.intakeRejected }
-    this.#queue = new AppendQueue({ metrics: counted, maxWaiting, deadlineMs })
+    this.#queue = new AppendQueue({ metrics: counted, maxWaiting, maxInFlight, deadlineMs })
   }
 
   /** How a request stands by what is known here and now: no answer waits for the log. */
@@ -94,7 +96,10 @@ export class Hooks {
         return
       }
       await place.turn()
-      await this.#persist(place, () => listeners.change(hook.metaid, stepOf(channelkey, hook)))
+      const step = stepOf(channelkey, hook)
+      // Most of those who come were not here before.
+      const guess = hook.action === 'add' ? 'nothing' : undefined
+      await this.#persist(place, () => listeners.change(hook.metaid, step, guess))
       metrics.intakeHooks.inc({ result: 'stored' })
     } catch (error) {
       metrics.intakeHooks.inc({ result: 'lost' })

@@ -62,10 +62,16 @@ export class Listeners {
   /**
    * Writes what `step` makes of what is there, or nothing where it returns the same object; null ends the session.
    * It may be called again, where another writer came between. What it throws is thrown; else LogUnavailable.
+   * `guess`: nothing is there, most likely, so it is read only if the write is refused.
    */
-  async change(metaid: string, step: (before: Listener | null) => Listener | null): Promise<Listener | null> {
+  async change(
+    metaid: string,
+    step: (before: Listener | null) => Listener | null,
+    guess?: 'nothing',
+  ): Promise<Listener | null> {
     for (let conflicts = 0; ; conflicts++) {
-      const { listener, revision } = await this.read(metaid)
+      const guessed = guess === 'nothing' && conflicts === 0
+      const { listener, revision } = guessed ? nothing : await this.read(metaid)
       const after = step(listener)
       if (after === listener) return after
       try {

@@ -114,7 +114,7 @@ describe('push over HTTP', () => {
         ['duration', 'etype', 'time', 'tracktype'],
       ],
       [request(port, `/metapush/${key}/${token}?id=${'x'.repeat(256)}`), ['id']],
-      [request(port, `/metapush/${key}/${token}?song=x&metaid=listener-1`), ['metaid']],
+      [request(port, `/metapush/${key}/${token}?song=x&metaid=a/b`), ['metaid']],
       [
         request(port, `/metapush/${key}/${token}?song=x`, { headers: { 'idempotency-key': 'x'.repeat(65) } }),
         ['Idempotency-Key'],
@@ -126,7 +126,7 @@ describe('push over HTTP', () => {
       [post(key, '{"song":1}'), ['artist', 'duration', 'song']],
       [post(key, '{"song":"S","artist":"A","duration":true}'), ['duration']],
       [post(key, '{"song":"S","artist":"A","duration":-1,"extdata":[]}'), ['duration', 'extdata']],
-      [request(port, `/metapush/${key}/${token}?metaid=l`, { method: 'POST', body: minimal }), ['metaid']],
+      [request(port, `/metapush/${key}/${token}?metaid=..`, { method: 'POST', body: minimal }), ['metaid']],
       [post(key, 'song=S', { 'content-type': 'application/x-www-form-urlencoded' }), ['artist', 'duration']],
     ]
     for (const [sent, fields] of refused) {

@@ -11,7 +11,7 @@ import { Tokens } from '../../src/log/tokens.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { Projector } from '../../src/projector/projector.ts'
-import { openLog, until } from '../helpers/log.ts'
+import { metricOf, openLog, until } from '../helpers/log.ts'
 import { startNats } from '../helpers/nats.ts'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
@@ -119,6 +119,9 @@ export async function startWorld(
     push: (channelkey: string, query: string) => toIntake('GET', `/metapush/${channelkey}/${token}?${query}`),
     poll: (path: string, headers: Record<string, string> = {}) =>
       ask(`http://127.0.0.1:${edge.port}/metadata/${path}`, { headers }),
+    /** Resolves once no hook waits to be stored any more. */
+    intakeIdle: () =>
+      until('no hook waits', async () => (await metricOf(metrics.intakeWaitingHooks)) === 0, 30_000),
     /** A WebSocket of a listener. */
     async player(metaid: string, query = ''): Promise<Player> {
       const player = new Player(`ws://127.0.0.1:${edge.port}/metadata/listener/${metaid}${query}`)

@@ -23,8 +23,15 @@ export type LogConnection = {
   connected(): boolean
   /** Calls back after every reconnect; returns a function that ends it. */
   onReconnect(callback: () => void): () => void
+  /**
+   * Opens another connection to the same servers, to be closed by the caller, for reads that take long: a nats-server
+   * answers one direct read after the other and meanwhile hears nothing else from that connection. Throws a StartError.
+   */
+  another(purpose: string): Promise<LogConnection>
   close(): Promise<void>
 }
+
+type ConnectionMetrics = Pick<Metrics, 'logConnected' | 'logReconnects'>
 
 const oldestServer = [2, 12] as const
 const reconnectWaitMs = 200
@@ -33,12 +40,12 @@ const reconnectJitterMs = 100
 const pingIntervalMs = 5_000
 const connectTimeoutMs = 5_000
 
-/** Connects, for ever reconnecting afterwards. Throws a StartError on an unreachable server, refused credentials, a server older than 2.12 or one without JetStream. */
+/** Connects, for ever reconnecting afterwards; metrics null: not the one that they tell of. Throws a StartError on an unreachable server, refused credentials, a server older than 2.12 or one without JetStream. */
 export async function connectLog(
   address: LogAddress,
   name: string,
   log: Logger,
-  metrics: Metrics,
+  metrics: ConnectionMetrics | null,
 ): Promise<LogConnection> {
   const { servers, ...credentials } = parseAddress(address)
   const where = servers.join(', ')
@@ -65,7 +72,8 @@ export async function connectLog(
     const jsm = await jetstreamManager(nc).catch(error => {
       throw new StartError(`NATS at ${where}: JetStream does not answer (${messageOf(error)})`)
     })
-    return supervise(nc, jsm, log, metrics)
+    const another = (purpose: string) => connectLog(address, `${name} ${purpose}`, log, null)
+    return supervise(nc, jsm, log, metrics, another)
   } catch (error) {
     await nc.close()
     throw error
@@ -127,26 +135,32 @@ function requireServer(nc: NatsConnection, where: string): void {
 }
 
 /** Follows the connection's ups and downs. */
-function supervise(nc: NatsConnection, jsm: JetStreamManager, log: Logger, metrics: Metrics): LogConnection {
+function supervise(
+  nc: NatsConnection,
+  jsm: JetStreamManager,
+  log: Logger,
+  metrics: ConnectionMetrics | null,
+  another: LogConnection['another'],
+): LogConnection {
   let connected = true
   const callbacks = new Set<() => void>()
-  metrics.logConnected.set(1)
+  metrics?.logConnected.set(1)
   const follow = async () => {
     for await (const status of nc.status()) {
       if (status.type === 'disconnect') {
         connected = false
-        metrics.logConnected.set(0)
+        metrics?.logConnected.set(0)
         log.warn('disconnected from NATS')
       } else if (status.type === 'reconnect') {
         connected = true
-        metrics.logConnected.set(1)
-        metrics.logReconnects.inc()
+        metrics?.logConnected.set(1)
+        metrics?.logReconnects.inc()
         log.info('reconnected to NATS')
         for (const callback of [...callbacks]) callback()
       } else if (status.type === 'error') log.warn({ error: status.error.message }, 'NATS reports an error')
     }
     connected = false
-    metrics.logConnected.set(0)
+    metrics?.logConnected.set(0)
   }
   follow().catch(error => log.error({ error: messageOf(error) }, 'the connection is no longer followed'))
   return {
@@ -159,6 +173,7 @@ function supervise(nc: NatsConnection, jsm: JetStreamManager, log: Logger, metri
       callbacks.add(callback)
       return () => callbacks.delete(callback)
     },
+    another,
     close: () => nc.close(),
   }
 }
@@ -186,6 +201,8 @@ export type Failure =
 const code = {
   wrongSequence: [10071, 10164],
   notFound: [10014, 10037, 10059],
+  /** The same message id is on its way already: an earlier attempt of ours, which may yet fail. */
+  inProcess: 10158,
   storeFailed: 10077,
   noSpace: 10047,
 }
@@ -199,6 +216,7 @@ export function failureOf(error: unknown): Failure {
     if (code.wrongSequence.includes(error.code)) return 'wrong sequence'
     if (code.notFound.includes(error.code)) return 'not found'
     if (error.code === code.noSpace) return 'full'
+    if (error.code === code.inProcess) return 'no answer'
     if (error.code === code.storeFailed)
       return /maximum (bytes|messages)/.test(error.message) ? 'full' : 'no answer'
     return error.status === 503 ? 'no answer' : 'refused'

@@ -1,5 +1,6 @@
 // Follows a bucket: the last value of every key, then every change, in one order, over reconnects and server restarts.
-import { DeliverPolicy, type JsMsg, type PushConsumer } from '@nats-io/jetstream'
+import { AckPolicy, DeliverPolicy, type JsMsg, type PushConsumer } from '@nats-io/jetstream'
+import { createInbox, nanos, nuid } from '@nats-io/transport-node'
 import { failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type Followed = {
@@ -16,11 +17,18 @@ export type FollowHandlers = {
   caughtUp(): void
 }
 
+type Messages = Awaited<ReturnType<PushConsumer['consume']>>
+
 const retryMs = [100, 250, 500, 1_000] as const
+/** In a cluster the consumer may lie on another server than the connection: two of these missed, and that one is dead. */
+const heartbeatMs = 1_000
+/** A consumer that nobody listens to is removed by the server after this. */
+const inactiveMs = 30_000
 
 /**
- * An ordered push consumer that is made anew, from the last sequence seen, after every reconnect and every failure:
- * what a broken connection swallowed would else come only with the next message, or after a minute without heartbeat.
+ * A push consumer that is made anew, from the last sequence seen, after every reconnect, every failure, every message
+ * missed and when its heartbeats cease: what was swallowed would else come only with the next message or not at all.
+ * (The client's own ordered consumer does so, but beats every 30 s only, so that a dead server silenced it for a minute.)
  */
 export class Follower {
   readonly #connection: LogConnection
@@ -28,6 +36,8 @@ export class Follower {
   readonly #handlers: FollowHandlers
   readonly #prefixLength: number
   #last = 0
+  /** Messages of the present consumer that came. */
+  #delivered = 0
   #caughtUp = false
   #stopped = false
   /** Which consumer is the present one; messages of an earlier one are not taken. */
@@ -66,7 +76,9 @@ export class Follower {
       const consumer = await this.#makeConsumer()
       if (generation !== this.#generation) return await discard(consumer)
       const { num_pending: pending } = await consumer.info(true)
+      this.#delivered = 0
       const messages = await consumer.consume({ callback: message => this.#take(generation, message) })
+      this.#watchOver(generation, messages).catch(error => this.#retryLater(generation, error))
       this.#close = () => {
         this.#close = undefined
         messages.stop()
@@ -83,16 +95,43 @@ export class Follower {
     }
   }
 
-  #makeConsumer(): Promise<PushConsumer> {
+  async #makeConsumer(): Promise<PushConsumer> {
+    const stream = `KV_${this.#bucket}`
     const start =
-      this.#last === 0 ? { deliver_policy: DeliverPolicy.LastPerSubject } : { opt_start_seq: this.#last + 1 }
-    return this.#connection.js.consumers.getPushConsumer(`KV_${this.#bucket}`, {
+      this.#last === 0
+        ? { deliver_policy: DeliverPolicy.LastPerSubject }
+        : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }
+    const { name } = await this.#connection.jsm.consumers.add(stream, {
       ...start,
-      filter_subjects: `$KV.${this.#bucket}.>`,
+      name: `follow_${nuid.next()}`,
+      filter_subject: `$KV.${this.#bucket}.>`,
+      deliver_subject: createInbox(),
+      ack_policy: AckPolicy.None,
+      max_deliver: 1,
+      flow_control: true,
+      idle_heartbeat: nanos(heartbeatMs),
+      inactive_threshold: nanos(inactiveMs),
+      mem_storage: true,
+      num_replicas: 1,
     })
+    return await this.#connection.js.consumers.getPushConsumer(stream, name)
+  }
+
+  async #watchOver(generation: number, messages: Messages): Promise<void> {
+    for await (const status of messages.status()) {
+      if (generation !== this.#generation) return
+      const { type } = status
+      const isMissed = type === 'heartbeat' && status.lastConsumerSequence > this.#delivered
+      if (isMissed || type === 'heartbeats_missed' || type === 'consumer_deleted') {
+        this.#retryLater(generation, isMissed ? 'a message was missed' : type)
+      }
+    }
   }
 
   #take(generation: number, message: JsMsg): void {
+    if (generation !== this.#generation) return
+    if (message.info.deliverySequence !== ++this.#delivered)
+      this.#retryLater(generation, 'a message was missed')
     if (generation !== this.#generation || message.seq <= this.#last) return
     this.#last = message.seq
     const { headers } = message
@@ -113,6 +152,9 @@ export class Follower {
   #retryLater(generation: number, error: unknown): void {
     if (this.#stopped || generation !== this.#generation) return
     this.#note(error)
+    // Nothing of this consumer is taken any more, and it fails only once.
+    this.#generation++
+    this.#close?.()
     if (failureOf(error) === 'closed') return
     const pauseMs = retryMs[Math.min(this.#failures++, retryMs.length - 1)]
     this.#retry = setTimeout(() => void this.#consume(), pauseMs)

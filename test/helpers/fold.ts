@@ -25,20 +25,8 @@ export async function checkFold(url: string): Promise<FoldCheck> {
     const incarnation = config.metadata?.['nownext-incarnation'] ?? ''
     const said = await readAll(nc, 'EVENTS')
     const shown = await readAll(nc, 'KV_channel')
-    const expected = foldAll(said, incarnation)
-    for (const [index, value] of expected.entries()) {
-      const message = shown[index]
-      const where = `value ${index + 1}, of event ${value.event}`
-      assert.ok(message, `${where} is missing`)
-      assert.equal(message.seq, index + 1, where)
-      assert.equal(message.subject, `$KV.channel.${value.channelkey}`, where)
-      assert.equal(message.string(), value.json, where)
-      assert.equal(message.headers?.get('KV-Operation') ?? '', value.operation, where)
-      if (value.operation === 'DEL') {
-        assert.equal(message.headers?.get('Nownext-Event'), String(value.event), where)
-        assert.equal(message.headers?.get('Nownext-Revision'), String(value.revision), where)
-      }
-    }
+    const expected = new Fold(incarnation).more(said)
+    for (const [index, value] of expected.entries()) checkValue(value, shown[index])
     assert.equal(shown.length, expected.length, 'values that no event explains')
     return { events: said.length, values: shown.length, lastEvent: said.at(-1)?.seq ?? 0 }
   } finally {
@@ -46,33 +34,68 @@ export async function checkFold(url: string): Promise<FoldCheck> {
   }
 }
 
-type Expected = { channelkey: string; event: number; json: string; operation: string; revision: number }
+export type Expected = {
+  channelkey: string
+  /** Sequence in EVENTS of the event that made it. */
+  event: number
+  /** Sequence in the bucket. */
+  sequence: number
+  json: string
+  operation: string
+  revision: number
+}
 
-function foldAll(messages: JsMsg[], incarnation: string): Expected[] {
-  const expected: Expected[] = []
-  const states = new Map<string, ChannelState>()
-  const last = new Map<string, number>()
-  for (const message of messages) {
-    const channelkey = message.subject.split('.')[1] ?? ''
-    for (const [index, change, all] of changesOf(states, channelkey, message)) {
-      const sequence = expected.length + 1
-      const place = { event: message.seq, done: index === all - 1, prev: last.get(channelkey) ?? 0 }
-      const positions = {
-        now: encodePosition(incarnation, { sequence, slot: 1 }),
-        next: encodePosition(incarnation, { sequence, slot: 0 }),
-      }
-      states.set(channelkey, change.state)
-      last.set(channelkey, change.removed ? 0 : sequence)
-      expected.push({
-        channelkey,
-        event: message.seq,
-        json: change.removed ? '' : encodeValue(change, place, positions),
-        operation: change.removed ? 'DEL' : '',
-        revision: change.state.deletedRevision,
-      })
-    }
+/** Throws an AssertionError where the bucket's message is not the expected value. */
+export function checkValue(value: Expected, message: JsMsg | undefined): void {
+  const where = `value ${value.sequence}, of event ${value.event}`
+  assert.ok(message, `${where} is missing`)
+  assert.equal(message.seq, value.sequence, where)
+  assert.equal(message.subject, `$KV.channel.${value.channelkey}`, where)
+  assert.equal(message.string(), value.json, where)
+  assert.equal(message.headers?.get('KV-Operation') ?? '', value.operation, where)
+  if (value.operation === 'DEL') {
+    assert.equal(message.headers?.get('Nownext-Event'), String(value.event), where)
+    assert.equal(message.headers?.get('Nownext-Revision'), String(value.revision), where)
   }
-  return expected
+}
+
+/** The whole of EVENTS folded, piece by piece. */
+export class Fold {
+  readonly #incarnation: string
+  readonly #states = new Map<string, ChannelState>()
+  readonly #last = new Map<string, number>()
+  #sequence = 0
+
+  constructor(incarnation: string) {
+    this.#incarnation = incarnation
+  }
+
+  /** The values that the next messages of EVENTS make. */
+  more(messages: JsMsg[]): Expected[] {
+    const expected: Expected[] = []
+    for (const message of messages) {
+      const channelkey = message.subject.split('.')[1] ?? ''
+      for (const [index, change, all] of changesOf(this.#states, channelkey, message)) {
+        const sequence = ++this.#sequence
+        const place = { event: message.seq, done: index === all - 1, prev: this.#last.get(channelkey) ?? 0 }
+        const positions = {
+          now: encodePosition(this.#incarnation, { sequence, slot: 1 }),
+          next: encodePosition(this.#incarnation, { sequence, slot: 0 }),
+        }
+        this.#states.set(channelkey, change.state)
+        this.#last.set(channelkey, change.removed ? 0 : sequence)
+        expected.push({
+          channelkey,
+          event: message.seq,
+          sequence,
+          json: change.removed ? '' : encodeValue(change, place, positions),
+          operation: change.removed ? 'DEL' : '',
+          revision: change.state.deletedRevision,
+        })
+      }
+    }
+    return expected
+  }
 }
 
 /** A poisonous event, and one of another version, counts as never said. */
@@ -101,9 +124,13 @@ export async function readStream(url: string, stream: string): Promise<JsMsg[]> 
   }
 }
 
-async function readAll(nc: NatsConnection, stream: string): Promise<JsMsg[]> {
+/** All messages from a sequence on, in order. */
+export async function readAll(nc: NatsConnection, stream: string, from = 1): Promise<JsMsg[]> {
   const messages: JsMsg[] = []
-  const consumer = await jetstream(nc).consumers.get(stream, { deliver_policy: DeliverPolicy.All })
+  const consumer = await jetstream(nc).consumers.get(stream, {
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: from,
+  })
   let { num_pending: pending } = await consumer.info(true)
   while (pending > 0) {
     for await (const message of await consumer.fetch({

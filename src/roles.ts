@@ -60,7 +60,8 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   if (has('console')) {
     const { host, consolePort: port } = config
     const adminToken = loadAdminToken(config)
-    roles.console = new Console({ host, port, tls, adminToken, registry, tokens, mounts, events, log })
+    const logs = { registry, tokens, mounts, events }
+    roles.console = new Console({ host, port, tls, adminToken, ...logs, log, metrics })
     await stack.start(roles.console)
   }
   if (has('intake')) {

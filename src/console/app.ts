@@ -48,7 +48,7 @@ export function buildApp(parts: ConsoleParts, adminToken: string, tls: Tls | und
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.removeContentTypeParser('text/plain')
-  app.setErrorHandler(problemHandler(parts.log))
+  app.setErrorHandler(problemHandler(parts))
   app.setNotFoundHandler(notFound)
   app.addHook('onSend', async (_request, reply) => {
     reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff')

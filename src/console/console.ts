@@ -6,6 +6,7 @@ import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import { listenError } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
 import { buildApp } from './app.ts'
 import type { ApiApp } from './parts.ts'
@@ -23,6 +24,7 @@ export type ConsoleOptions = {
   mounts: Mounts
   events: EventLog
   log: Logger
+  metrics: Metrics
 }
 
 export class Console implements Service {
@@ -35,8 +37,9 @@ export class Console implements Service {
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#port = options.port
-    const { adminToken, tls, registry, tokens, mounts, events, log } = options
-    this.#app = buildApp({ registry, tokens, mounts, events, log, writes: new Serial() }, adminToken, tls)
+    const { adminToken, tls, registry, tokens, mounts, events, log, metrics } = options
+    const parts = { registry, tokens, mounts, events, log, metrics, writes: new Serial() }
+    this.#app = buildApp(parts, adminToken, tls)
   }
 
   /** The port that is listened on. */

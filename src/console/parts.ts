@@ -13,6 +13,7 @@ import type { Mounts } from '../log/mounts.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import type { Serial } from './serial.ts'
 
 export type ConsoleParts = {
@@ -21,6 +22,7 @@ export type ConsoleParts = {
   mounts: Mounts
   events: EventLog
   log: Logger
+  metrics: Metrics
   /** Every change goes through here. */
   writes: Serial
 }

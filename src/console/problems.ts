@@ -4,15 +4,17 @@ import { consoleFormats } from '../api/console.ts'
 import { type FieldError, Problem, problemContentType } from '../api/errors.ts'
 import { LogUnavailable } from '../log/connection.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 
 type AjvError = NonNullable<FastifyError['validation']>[number]
 
 const retryAfterSeconds = 2
 
 /** Answers with the problem that stands for an error; a fault of ours is logged. */
-export function problemHandler(log: Logger) {
+export function problemHandler({ log, metrics }: { log: Logger; metrics: Metrics }) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const problem = problemOf(error)
+    if (problem.code === 'too-large') metrics.consoleRejected.inc({ limit: 'body' })
     if (problem.code === 'internal')
       log.error({ method: request.method, route: request.routeOptions.url, err: error }, 'a request failed')
     return sendProblem(reply, problem)

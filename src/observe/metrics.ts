@@ -104,6 +104,7 @@ export function createMetrics() {
       'icecast_skipped_values_total',
       'Values of an unknown version or that could not be read',
     ),
+    consoleRejected: counter('console_rejected_total', 'Console requests refused at a limit', ['limit']),
     logConnected: gauge('log_connected', '1 while connected to NATS', [], 'min'),
     logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
   }

@@ -12,6 +12,7 @@ import { createLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { startNats, type TestNats } from '../helpers/nats.ts'
 
+const metrics = createMetrics()
 const adminToken = 'the-admin-token-of-this-test'
 let nats: TestNats
 let connection: LogConnection
@@ -24,7 +25,6 @@ let console: Console
 before(async () => {
   nats = await startNats()
   const log = createLog('silent')
-  const metrics = createMetrics()
   connection = await connectLog({ url: nats.url }, 'test', log, metrics)
   await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
   registry = new Registry(connection)
@@ -42,6 +42,7 @@ before(async () => {
     mounts,
     events,
     log,
+    metrics,
   })
   await console.start()
 })
@@ -329,6 +330,7 @@ test('a body of 64 KiB is read, one byte more is 413', async () => {
   assert.equal((await ask('PUT', '/api/stations/big', body(64 * 1024))).status, 201)
   const over = await ask('PUT', '/api/stations/big', body(64 * 1024 + 1))
   assert.deepEqual([over.status, over.body.code], [413, 'too-large'])
+  assert.match(await metrics.registry.metrics(), /^nownext_console_rejected_total\{limit="body"\} 1$/m)
 })
 
 test('the front page says what this is, and nothing secret', async () => {
@@ -349,6 +351,7 @@ test('a port in use is one clear line', async () => {
     mounts,
     events,
     log: createLog('silent'),
+    metrics,
   })
   await assert.rejects(second.start(), {
     name: 'StartError',

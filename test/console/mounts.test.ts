@@ -30,7 +30,7 @@ async function start() {
   const mounts = new Mounts(connection)
   const events = new EventLog(connection, metrics)
   await Promise.all([registry.start(), tokens.start(), mounts.start()])
-  const parts = { registry, tokens, mounts, events, log: testLogger }
+  const parts = { registry, tokens, mounts, events, log: testLogger, metrics }
   const app = new Console({ host: '127.0.0.1', port: 0, tls: undefined, adminToken, ...parts })
   await app.start()
   await registry.putStation({ key: 's', name: 'S', timezone: null })

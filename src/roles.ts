@@ -7,10 +7,13 @@ import { Edge } from './edge/edge.ts'
 import { EdgeProcesses } from './edges/edge-processes.ts'
 import { Icecast } from './icecast/icecast.ts'
 import { Intake } from './intake/intake.ts'
+import { Legacy } from './legacy/legacy.ts'
 import type { LogAddress, LogConnection } from './log/connection.ts'
 import { EventLog } from './log/event-log.ts'
+import { History } from './log/history.ts'
 import { Listeners } from './log/listeners.ts'
 import { Mounts } from './log/mounts.ts'
+import { defaultReadLimits, ReadBudget } from './log/read-budget.ts'
 import { Registry } from './log/registry.ts'
 import { Tokens } from './log/tokens.ts'
 import type { Topology } from './log/topology.ts'
@@ -41,6 +44,7 @@ export type Roles = {
   edge?: { readonly port: number }
   edges?: EdgeProcesses
   console?: Console
+  legacy?: Legacy
 }
 
 /** Starts the configured roles. Those that bind a port alone come before the edge, which may share its port. */
@@ -60,8 +64,21 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   if (has('console')) {
     const { host, consolePort: port } = config
     const adminToken = loadAdminToken(config)
-    const logs = { registry, tokens, mounts, events }
-    roles.console = new Console({ host, port, tls, adminToken, ...logs, log, metrics })
+    const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
+    const history = new History({ connection, topology, budget })
+    roles.console = new Console({
+      host,
+      port,
+      tls,
+      adminToken,
+      registry,
+      tokens,
+      mounts,
+      events,
+      history,
+      log,
+      metrics,
+    })
     await stack.start(roles.console)
   }
   if (has('intake')) {
@@ -71,6 +88,10 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   }
   if (has('projector')) await stack.start(new Projector({ connection, topology, log, metrics }))
   if (has('icecast')) await stack.start(new Icecast({ connection, mounts, log, metrics }))
+  if (has('legacy')) {
+    roles.legacy = new Legacy({ config, tls, connection, registry, log, metrics })
+    await stack.start(roles.legacy)
+  }
   if (has('edge') && config.edges > 1) {
     roles.edges = await startEdges(stack, ground)
     roles.edge = roles.edges

@@ -6,6 +6,7 @@ import { Problem, problemContentType, problemDetails } from '../api/errors.ts'
 import type { Tls } from '../config/tls.ts'
 import { requireBearer } from './auth.ts'
 import { channelRoutes } from './channels.ts'
+import { historyRoutes } from './history.ts'
 import type { ApiApp, ConsoleParts } from './parts.ts'
 import { problemHandler, sendProblem } from './problems.ts'
 import { stationRoutes } from './stations.ts'
@@ -20,6 +21,7 @@ This is the operator's side of a nownext service. Its API is at /api and wants
   /api/stations          /api/stations/<key>
   /api/channels          /api/channels/<key>
   /api/channels/<key>/tokens
+  /api/channels/<key>/history.json, .csv; of a station likewise
 
 The command line does the same: nownext --help
 `
@@ -65,6 +67,7 @@ export function buildApp(parts: ConsoleParts, adminToken: string, tls: Tls | und
       stationRoutes(api, parts)
       channelRoutes(api, parts)
       tokenRoutes(api, parts)
+      historyRoutes(api, parts)
       otherApiMethods()
       done()
     },

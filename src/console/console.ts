@@ -1,6 +1,7 @@
 // The role console: registry, tokens and mounts, by the admin API.
 import type { Tls } from '../config/tls.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { History } from '../log/history.ts'
 import type { Mounts } from '../log/mounts.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
@@ -23,6 +24,8 @@ export type ConsoleOptions = {
   tokens: Tokens
   mounts: Mounts
   events: EventLog
+  /** Closed with the console. */
+  history: History
   log: Logger
   metrics: Metrics
 }
@@ -37,9 +40,12 @@ export class Console implements Service {
   constructor(options: ConsoleOptions) {
     this.#options = options
     this.#port = options.port
-    const { adminToken, tls, registry, tokens, mounts, events, log, metrics } = options
-    const parts = { registry, tokens, mounts, events, log, metrics, writes: new Serial() }
-    this.#app = buildApp(parts, adminToken, tls)
+    const { adminToken, tls, registry, tokens, mounts, events, history, log, metrics } = options
+    this.#app = buildApp(
+      { registry, tokens, mounts, events, history, log, metrics, writes: new Serial() },
+      adminToken,
+      tls,
+    )
   }
 
   /** The port that is listened on. */
@@ -70,5 +76,6 @@ export class Console implements Service {
     const closed = this.drain()
     this.#app.server.closeAllConnections()
     await closed
+    await this.#options.history.close()
   }
 }

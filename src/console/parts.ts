@@ -9,6 +9,7 @@ import type {
 } from 'fastify'
 import { Problem } from '../api/errors.ts'
 import type { EventLog } from '../log/event-log.ts'
+import type { History } from '../log/history.ts'
 import type { Mounts } from '../log/mounts.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
@@ -21,6 +22,7 @@ export type ConsoleParts = {
   tokens: Tokens
   mounts: Mounts
   events: EventLog
+  history: History
   log: Logger
   metrics: Metrics
   /** Every change goes through here. */

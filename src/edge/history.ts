@@ -63,6 +63,10 @@ export class EdgeHistory {
     this.#newest.changed(channelkey, value === null ? null : historyValueOf(sequence, value))
   }
 
+  stop(): Promise<void> {
+    return this.#history.close()
+  }
+
   /** undefined: the path is none of the history's. Rejects with a Problem. */
   serve(exchange: Exchange, serving: Serving): Promise<void> | undefined {
     const [, scope, key, form] = historyPath.exec(exchange.path) ?? []

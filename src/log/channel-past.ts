@@ -16,14 +16,12 @@ export type UpTo = { sequence: number } | { timeMs: number } | null
 
 /** Reads values of the bucket `channel` for one page of the history; all of it throws LogUnavailable. */
 export class ChannelPast {
-  readonly #connection: LogConnection
-  readonly #beforeRead: () => Promise<void>
+  readonly #connect: () => Promise<LogConnection>
   #valuesRead = 0
 
-  /** beforeRead: resolves when a read may begin; what it throws, the read throws. */
-  constructor(connection: LogConnection, beforeRead: () => Promise<void>) {
-    this.#connection = connection
-    this.#beforeRead = beforeRead
+  /** connect: resolves when a read may begin; what it throws, the read throws. */
+  constructor(connect: () => Promise<LogConnection>) {
+    this.#connect = connect
   }
 
   /** What this page has cost so far. */
@@ -36,8 +34,8 @@ export class ChannelPast {
     const found = new Map<string, HistoryValue>()
     for (let start = 0; start < channelkeys.length; start += channelsAtOnce) {
       const subjects = channelkeys.slice(start, start + channelsAtOnce).map(key => subjectPrefix + key)
-      await this.#beforeRead()
-      for (const stored of await readLast(this.#connection, streams.channel, subjects, limitOf(upTo))) {
+      const connection = await this.#connect()
+      for (const stored of await readLast(connection, streams.channel, subjects, limitOf(upTo))) {
         const value = storedValue(stored)
         if (value !== null) found.set(stored.subject.slice(subjectPrefix.length), value)
       }
@@ -67,8 +65,8 @@ export class ChannelPast {
   }
 
   async #read(channelkey: string, sequence: number, batch: number): Promise<Stored[]> {
-    await this.#beforeRead()
-    const stored = await readBatch(this.#connection, streams.channel, {
+    const connection = await this.#connect()
+    const stored = await readBatch(connection, streams.channel, {
       seq: sequence,
       batch,
       max_bytes: maxBytes,

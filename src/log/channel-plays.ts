@@ -12,8 +12,9 @@ const slackSeconds = 3600
 const olderInARow = 100
 /** Values of a channel's first read, before it is known how far apart they lie; each next one may have four times more. */
 const firstRead = 4
-/** What is decoded in one go, while live delivery waits. */
+/** What is decoded in one go, while live delivery waits; fewer where they lie so far apart that each takes a block of the log. */
 const largestRead = 64
+const largestSpan = 40_000
 
 export type PlaysRequest = {
   channelkey: string
@@ -69,7 +70,8 @@ export class ChannelPlays {
   /** Reads on, for about so many rows. */
   async readOn(wanted: number): Promise<void> {
     if (!this.#isOpen) return this.#open()
-    const count = Math.min(this.#count, Math.max(firstRead, wanted), largestRead)
+    const fitting = Math.max(firstRead, Math.floor(largestSpan / this.#spacing))
+    const count = Math.min(this.#count, Math.max(firstRead, wanted), largestRead, fitting)
     this.#count *= 4
     const end = this.#end
     const values = await this.#past.backwards(this.#request.channelkey, end, count, this.#spacing)

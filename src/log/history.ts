@@ -4,7 +4,7 @@ import type { PlayFilter, PlayRow } from '../domain/history.ts'
 import type { HistoryValue } from '../domain/value.ts'
 import { ChannelPast } from './channel-past.ts'
 import { ChannelPlays } from './channel-plays.ts'
-import type { LogConnection } from './connection.ts'
+import { type LogConnection, LogUnavailable, messageOf } from './connection.ts'
 import type { NewestValues } from './newest-values.ts'
 import { decodePosition, encodePosition } from './position.ts'
 import type { ReadBudget } from './read-budget.ts'
@@ -43,6 +43,7 @@ export type HistoryOptions = {
 
 export class History {
   readonly #options: HistoryOptions
+  #connection: Promise<LogConnection> | undefined
 
   constructor(options: HistoryOptions) {
     this.#options = options
@@ -50,8 +51,28 @@ export class History {
 
   /** Throws LogUnavailable, and TooManyReads. */
   page(request: HistoryRequest): Promise<HistoryPage> {
-    const { budget, connection } = this.#options
-    return budget.run(beforeRead => this.#page(new ChannelPast(connection, beforeRead), request))
+    return this.#options.budget.run(beforeRead => {
+      const connect = async () => {
+        await beforeRead()
+        return await this.#connect()
+      }
+      return this.#page(new ChannelPast(connect), request)
+    })
+  }
+
+  async close(): Promise<void> {
+    await (await this.#connection)?.close()
+  }
+
+  /** A connection of its own, once it is needed: what else this process asks of the log must not wait for these reads. */
+  async #connect(): Promise<LogConnection> {
+    this.#connection ??= this.#options.connection.another('history')
+    try {
+      return await this.#connection
+    } catch (error) {
+      this.#connection = undefined
+      throw new LogUnavailable(messageOf(error), { cause: error })
+    }
   }
 
   positionOf(sequence: number): string {

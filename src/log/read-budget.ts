@@ -48,15 +48,18 @@ export class ReadBudget {
       if (this.#waiting.length >= this.#limits.waiting) throw new TooManyReads('too many reads of the log')
       // The one that leaves hands its place on.
       await new Promise<void>(resolve => this.#waiting.push(resolve))
-    } else this.#reading++
-    this.#gauge.set(this.#reading)
+    } else {
+      this.#reading++
+      this.#gauge.inc()
+    }
   }
 
   #leave(): void {
     const next = this.#waiting.shift()
-    if (next === undefined) this.#reading--
-    else next()
-    this.#gauge.set(this.#reading)
+    if (next === undefined) {
+      this.#reading--
+      this.#gauge.dec()
+    } else next()
   }
 }
 

@@ -105,6 +105,29 @@ export function createMetrics() {
       'Values of an unknown version or that could not be read',
     ),
     consoleRejected: counter('console_rejected_total', 'Console requests refused at a limit', ['limit']),
+    legacySockets: gauge('legacy_sockets', 'Open WebSockets of the old protocol'),
+    legacySubscriptions: gauge('legacy_subscriptions', 'Subscriptions of all sockets of the old protocol'),
+    legacyFollowed: gauge(
+      'legacy_followed_listeners',
+      'Listeners followed for subscriptions of the old protocol',
+    ),
+    legacyDeliveries: counter(
+      'legacy_deliveries_total',
+      'Records published by the old protocol, counted once per subscriber',
+    ),
+    legacyRequests: counter('legacy_requests_total', 'Plain requests and refused upgrades by status', [
+      'status',
+    ]),
+    legacyClosed: counter('legacy_closed_total', 'Sockets of the old protocol closed by this process', [
+      'reason',
+    ]),
+    legacyRejected: counter('legacy_rejected_total', 'Requests of the old protocol refused at a limit', [
+      'limit',
+    ]),
+    legacySkipped: counter(
+      'legacy_skipped_values_total',
+      'Values of an unknown version or that could not be read',
+    ),
     logConnected: gauge('log_connected', '1 while connected to NATS', [], 'min'),
     logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
   }

@@ -4,7 +4,9 @@ import { after, before, test } from 'node:test'
 import { Console } from '../../src/console/console.ts'
 import { connectLog, type LogConnection } from '../../src/log/connection.ts'
 import { EventLog } from '../../src/log/event-log.ts'
+import { History } from '../../src/log/history.ts'
 import { Mounts } from '../../src/log/mounts.ts'
+import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
 import { ensureTopology } from '../../src/log/topology.ts'
@@ -20,17 +22,20 @@ let registry: Registry
 let tokens: Tokens
 let mounts: Mounts
 let events: EventLog
+let history: History
 let console: Console
 
 before(async () => {
   nats = await startNats()
   const log = createLog('silent')
   connection = await connectLog({ url: nats.url }, 'test', log, metrics)
-  await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
+  const topology = await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
   registry = new Registry(connection)
   tokens = new Tokens(connection)
   mounts = new Mounts(connection)
   events = new EventLog(connection, metrics)
+  const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
+  history = new History({ connection, topology, budget })
   await Promise.all([registry.start(), tokens.start(), mounts.start()])
   console = new Console({
     host: '127.0.0.1',
@@ -41,6 +46,7 @@ before(async () => {
     tokens,
     mounts,
     events,
+    history,
     log,
     metrics,
   })
@@ -350,6 +356,7 @@ test('a port in use is one clear line', async () => {
     tokens,
     mounts,
     events,
+    history,
     log: createLog('silent'),
     metrics,
   })

@@ -4,7 +4,9 @@ import { after, before, test } from 'node:test'
 import { Console } from '../../src/console/console.ts'
 import { maxMountsPerChannel, maxMountTextLength } from '../../src/domain/mount.ts'
 import { EventLog } from '../../src/log/event-log.ts'
+import { History } from '../../src/log/history.ts'
 import { Mounts } from '../../src/log/mounts.ts'
+import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
 import { openLog, testLogger, until } from '../helpers/log.ts'
@@ -24,13 +26,15 @@ after(() => world.stop())
 
 async function start() {
   const nats = await startNats()
-  const { connection, metrics } = await openLog(nats.url)
+  const { connection, topology, metrics } = await openLog(nats.url)
   const registry = new Registry(connection)
   const tokens = new Tokens(connection)
   const mounts = new Mounts(connection)
   const events = new EventLog(connection, metrics)
   await Promise.all([registry.start(), tokens.start(), mounts.start()])
-  const parts = { registry, tokens, mounts, events, log: testLogger, metrics }
+  const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
+  const history = new History({ connection, topology, budget })
+  const parts = { registry, tokens, mounts, events, history, log: testLogger, metrics }
   const app = new Console({ host: '127.0.0.1', port: 0, tls: undefined, adminToken, ...parts })
   await app.start()
   await registry.putStation({ key: 's', name: 'S', timezone: null })

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import type { Fallback } from '../../src/domain/event.ts'
 import type { Mount, MountState } from '../../src/domain/mount.ts'
+import { Edge } from '../../src/edge/edge.ts'
 import { Icecast } from '../../src/icecast/icecast.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import { EventLog } from '../../src/log/event-log.ts'
@@ -20,7 +21,10 @@ export type World = Awaited<ReturnType<typeof startWorld>>
 
 const token = 'push-token-of-every-channel-here'
 
-export async function startWorld(testMounts: TestMount[]) {
+/** `testMounts` may be made of the address of a channel's listener hooks. */
+export async function startWorld(
+  testMounts: TestMount[] | ((hooks: (channelkey: string) => string) => TestMount[]),
+) {
   const nats = await startNats()
   const { connection, topology } = await openLog(nats.url)
   const printed: string[] = []
@@ -40,10 +44,24 @@ export async function startWorld(testMounts: TestMount[]) {
   const intake = new Intake({ config, events, registry, tokens, listeners, log, metrics })
   const newRole = () => new Icecast({ connection, mounts, log, metrics })
   let role = newRole()
-  await Promise.all([projector.start(), intake.start(), role.start()])
-  const icecast = await startIcecast(testMounts)
+  const tls = { tlsCert: undefined, tlsKey: undefined }
+  const edgeConfig = {
+    host: '127.0.0.1',
+    edgePort: 0,
+    drain: 0,
+    maxSockets: undefined,
+    socketQueue: 262_144,
+    ...tls,
+  }
+  const edge = new Edge({ config: edgeConfig, connection, topology, registry, log, metrics })
+  await Promise.all([projector.start(), intake.start(), role.start(), edge.start()])
+  const hooks = (channelkey: string) => `http://127.0.0.1:${intake.port}/icecast/${channelkey}/${token}`
+  const icecast = await startIcecast(typeof testMounts === 'function' ? testMounts(hooks) : testMounts)
   return {
     icecast,
+    listeners,
+    /** Where players of a metaid connect. */
+    playerUrl: (metaid: string) => `ws://127.0.0.1:${edge.port}/metadata/listener/${metaid}`,
     mounts,
     metrics,
     /** All that was logged. */
@@ -83,7 +101,7 @@ export async function startWorld(testMounts: TestMount[]) {
       await role.start()
     },
     async stop(): Promise<void> {
-      for (const service of [intake, role, projector]) {
+      for (const service of [edge, intake, role, projector]) {
         await service.drain()
         await service.stop()
       }

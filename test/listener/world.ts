@@ -1,7 +1,5 @@
 // All the way of a listener: intake, projector and edge on a real log, a channel or two, and who listens.
-import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
-import { WebSocket } from 'ws'
 import { Edge, type EdgeOptions } from '../../src/edge/edge.ts'
 import { Intake, type IntakeOptions } from '../../src/intake/intake.ts'
 import { EventLog } from '../../src/log/event-log.ts'
@@ -13,10 +11,10 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { Projector } from '../../src/projector/projector.ts'
 import { metricOf, openLog, until } from '../helpers/log.ts'
 import { startNats } from '../helpers/nats.ts'
+import { Player } from '../helpers/player.ts'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 export type Answer = { status: number; headers: Headers; body: string }
-export type Shown = Record<string, unknown>
 
 export const token = 'push-token-of-every-channel-here'
 export const wrongToken = 'a-token-that-nobody-was-ever-given'
@@ -124,9 +122,8 @@ export async function startWorld(
       until('no hook waits', async () => (await metricOf(metrics.intakeWaitingHooks)) === 0, 30_000),
     /** A WebSocket of a listener. */
     async player(metaid: string, query = ''): Promise<Player> {
-      const player = new Player(`ws://127.0.0.1:${edge.port}/metadata/listener/${metaid}${query}`)
+      const player = await Player.open(`ws://127.0.0.1:${edge.port}/metadata/listener/${metaid}${query}`)
       sockets.push(player)
-      await once(player.ws, 'open')
       return player
     },
     async stop(): Promise<void> {
@@ -139,27 +136,5 @@ export async function startWorld(
       await connection.close()
       await nats.stop()
     },
-  }
-}
-
-/** A client and all that it received. */
-export class Player {
-  readonly ws: WebSocket
-  readonly records: Shown[] = []
-
-  constructor(url: string) {
-    this.ws = new WebSocket(url)
-    this.ws.on('message', data => this.records.push(JSON.parse(String(data))))
-  }
-
-  /** What it received, as `type song`. */
-  get songs(): string[] {
-    return this.records.map(record => `${record['type']} ${record['song']}`)
-  }
-
-  /** Resolves once this is the last that it received. */
-  async sees(song: string, timeoutMs?: number): Promise<Shown> {
-    await until(`the player sees ${song}, not ${this.songs}`, () => this.songs.at(-1) === song, timeoutMs)
-    return this.records.at(-1) ?? {}
   }
 }

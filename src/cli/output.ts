@@ -1,12 +1,14 @@
 // What the command line prints.
 import { randomBytes } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartError } from '../observe/service.ts'
+import { Progress } from './progress.ts'
 
 export type OutputOptions = {
   out: { write(text: string): unknown; isTTY?: boolean }
-  err: { write(text: string): unknown }
+  err: { write(text: string): unknown; isTTY?: boolean }
   /** Where secrets go that may not be printed. */
   dataDir: string
 }
@@ -24,6 +26,22 @@ export class Output {
 
   warning(text: string): void {
     this.#options.err.write(`warning: ${text}\n`)
+  }
+
+  /** What is no part of the result, such as how much was written: on standard error. */
+  note(text: string): void {
+    this.#options.err.write(`${text}\n`)
+  }
+
+  /** A line that shows how far a long command is; only on a terminal. */
+  progress(label: string): Progress {
+    return new Progress(this.#options.err, label)
+  }
+
+  /** Much text, as it stands; resolves when the reader takes more. */
+  async text(text: string): Promise<void> {
+    const { out } = this.#options
+    if (out.write(text) === false && out instanceof EventEmitter) await once(out, 'drain')
   }
 
   json(value: unknown): void {

@@ -140,17 +140,35 @@ export class EventLog {
 
   /** Like read, undecoded and complete. */
   async *readRaw(from: number, to: number): AsyncIterable<RawEvent> {
+    for await (const batch of this.readBatches(from, to)) yield* batch
+  }
+
+  /** Like readRaw, a batch at a time; of one channel only, where that is given. */
+  async *readBatches(from: number, to: number, channelkey?: string): AsyncIterable<RawEvent[]> {
+    const only = channelkey === undefined ? {} : { next_by_subj: `event.${channelkey}.*` }
     for (let next = Math.max(1, from); next <= to; ) {
       const batch = Math.min(readBatchEvents, to - next + 1)
-      const request = { seq: next, batch, max_bytes: readBatchBytes }
+      const request = { seq: next, batch, max_bytes: readBatchBytes, ...only }
       const messages = await readBatch(this.#connection, streams.events, request)
-      for (const message of messages) {
-        if (message.sequence > to) return
-        yield rawOf(message)
-        next = message.sequence + 1
-      }
-      if (messages.length === 0) return
+      const last = messages.at(-1)
+      if (last === undefined) return
+      yield messages.filter(({ sequence }) => sequence <= to).map(rawOf)
+      next = last.sequence + 1
     }
+  }
+
+  /** Sequence of the first event of this time (unix milliseconds) or later; behind the last one where there is none. Throws LogUnavailable. */
+  async sequenceAt(timeMs: number): Promise<number> {
+    const { firstSequence, lastSequence } = await this.extent()
+    let low = firstSequence
+    let high = lastSequence + 1
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const [event] = await readBatch(this.#connection, streams.events, { seq: middle, batch: 1 })
+      if (event !== undefined && rawOf(event).timeMs < timeMs) low = Math.max(middle, event.sequence) + 1
+      else high = middle
+    }
+    return low
   }
 }
 

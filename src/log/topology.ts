@@ -88,9 +88,24 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
     // What a power cut takes from this bucket is folded again from EVENTS.
     ...asyncWhereAlone,
   })
-  const incarnation = channel.config.metadata?.[incarnationKey] ?? ''
+  return topologyOf(channel)
+}
+
+/** The topology as it is, for those who make none. Throws a StartError where there is none; LogUnavailable. */
+export async function readTopology(connection: LogConnection): Promise<Topology> {
+  try {
+    const channel = await find(connection, streams.channel)
+    if (channel !== undefined) return topologyOf(channel)
+  } catch (error) {
+    throw asLogError(error)
+  }
+  throw new StartError('this NATS has no log of nownext yet: start the service on it first')
+}
+
+function topologyOf({ config }: StreamInfo): Topology {
+  const incarnation = config.metadata?.[incarnationKey] ?? ''
   if (!incarnationForm.test(incarnation)) throw notOurs(streams.channel, `it has no ${incarnationKey}`)
-  return { incarnation, retentionMs: millis(channel.config.max_age) }
+  return { incarnation, retentionMs: millis(config.max_age) }
 }
 
 type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }

@@ -9,6 +9,7 @@ export type Addresses = {
   api_url?: string
   api_ws_url?: string
   console_url?: string
+  legacy_player_url?: string
   ops_url: string
 }
 
@@ -19,6 +20,7 @@ export function addressesOf(config: Config, roles: Roles, operations: Operations
     ...(roles.intake && { base_url: at('http', roles.intake.port) }),
     ...(roles.edge && { api_url: at('http', roles.edge.port), api_ws_url: at('ws', roles.edge.port) }),
     ...(roles.console && { console_url: at('http', roles.console.port) }),
+    ...(roles.legacy && { legacy_player_url: at('ws', roles.legacy.port) }),
     ops_url: `http://127.0.0.1:${operations.port}`,
   }
 }

@@ -87,12 +87,13 @@ function pushCommand(baseUrl: string, channelkey: string, token: string): string
 }
 
 function addressLines(config: Config, addresses: Addresses): string {
-  const { base_url, api_url, api_ws_url, console_url, ops_url } = addresses
+  const { base_url, api_url, api_ws_url, console_url, legacy_player_url, ops_url } = addresses
   const adminToken = config.adminToken === undefined ? `in ${adminTokenFile(config.data)}` : 'as configured'
   const lines: Array<[what: string, where: string | undefined]> = [
     ['push', base_url],
     ['delivery', api_url && `${api_url}  ${api_ws_url}`],
     ['console', console_url && `${console_url}  admin token ${adminToken}`],
+    ['old players', legacy_player_url],
     ['operations', `${ops_url}/readyz  ${ops_url}/metrics`],
   ]
   return lines.flatMap(([what, where]) => (where ? [`${what.padEnd(12)}${where}\n`] : [])).join('')

@@ -25,8 +25,6 @@ const shutdownLimitMs = 30_000
  */
 export async function serve(config: Config): Promise<void> {
   const startedMs = performance.now()
-  if (config.roles.includes('legacy'))
-    throw new StartError('the role legacy is not built yet; leave it out of --roles (NOWNEXT_ROLES)')
   const log = createLog(config.logLevel as LogLevel)
   const stack = new Stack(log)
   const end = endOnce(stack, log, config.drain)

@@ -53,6 +53,12 @@ export const errorCatalogue = {
     explanation: 'The channel has no token of this id.',
   },
   'not-found': { status: 404, title: 'Not found', explanation: 'No such path.' },
+  gone: {
+    status: 410,
+    title: 'Gone',
+    explanation:
+      'The old delivery protocol has ended (rule 32); the paths of spec 4.3 and 4.4 have all of it.',
+  },
   'method-not-allowed': {
     status: 405,
     title: 'Method not allowed',

@@ -3,6 +3,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { Frame } from './channel-state.ts'
 import type { Asked } from './resume.ts'
+import type { Resumer } from './resume-rate.ts'
 import type { Scope, Selection } from './route.ts'
 import type { UwsApp, UwsSocket } from './uws.ts'
 
@@ -27,8 +28,7 @@ export type Client = {
   readonly selection: Selection
   /** Where it goes on, if it has been here before. */
   readonly asked: Asked | null
-  /** Tells it from other clients that resume. */
-  readonly resumer: string
+  readonly resumer: Resumer
   readonly openedMs: number
   /** From open to close. */
   topic: Topic | null

@@ -73,7 +73,7 @@ export function newClient(
 ): Client {
   return {
     ...wanted,
-    resumer: wanted.asked === null ? '' : `${address} ${path}?${query} ${headers.lastEventId}`,
+    resumer: { address, what: wanted.asked === null ? '' : `${path}?${query} ${headers.lastEventId}` },
     openedMs: performance.now(),
     topic: null,
     catchUp: null,
@@ -106,6 +106,7 @@ export function socketBehaviour(
       const { client } = ws.getUserData()
       if (client.scope === 'listener') feed.join(client.key)
       const topic = audience.join(ws, client)
+      rate.enter(client.resumer.address)
       if (client.asked !== null && !rate.allows(client.resumer)) {
         metrics.edgeRejected.inc({ limit: 'resumes' })
         // Not at once, or the loop would only turn faster.
@@ -153,11 +154,16 @@ export function socketBehaviour(
         client.closedFor ?? (abnormal ? closedByLibrary(client, message, limits.maxQueueBytes) : null)
       if (reason !== null) metrics.edgeClosed.inc({ reason })
       audience.leave(ws, client)
-      if (client.asked !== null && client.closedFor === null)
-        rate.left(client.resumer, performance.now() - client.openedMs)
+      leave(client, rate)
       if (client.scope === 'listener') feed.leave(client.key)
     },
   }
+}
+
+/** A client has gone. */
+export function leave({ asked, closedFor, openedMs, resumer }: Client, rate: ResumeRate): void {
+  if (asked !== null && closedFor === null) rate.visited(resumer, performance.now() - openedMs)
+  rate.leave(resumer.address)
 }
 
 function hasRead(client: Client): void {

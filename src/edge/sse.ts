@@ -8,7 +8,7 @@ import { commonHeaders, preflight } from './headers.ts'
 import { refuseBody, requireLoaded } from './poll.ts'
 import type { Asked } from './resume.ts'
 import { type SocketRoute, socketSelection, streamRoute } from './route.ts'
-import { newClient, requireRoom, type SocketContext } from './socket.ts'
+import { leave, newClient, requireRoom, type SocketContext } from './socket.ts'
 import type { UwsResponse } from './uws.ts'
 import { welcome } from './welcome.ts'
 
@@ -69,11 +69,11 @@ function begin(res: UwsResponse, client: EventStream['client'], context: StreamC
     left() {
       comments.remove(stream)
       if (client.scope === 'listener') feed.leave(client.key)
-      if (client.asked !== null && client.closedFor === null)
-        rate.left(client.resumer, performance.now() - client.openedMs)
+      leave(client, rate)
     },
   })
   comments.add(stream)
+  rate.enter(client.resumer.address)
   welcome(
     { client, outlet: stream, live: () => stream.live(), overrun: () => stream.cut() },
     { states: serving.states, feed, resumes, maxQueueBytes: limits.maxQueueBytes },

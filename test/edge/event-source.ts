@@ -11,7 +11,6 @@ export class EventClient {
   lastEventId = ''
   headers: IncomingMessage['headers'] = {}
   status = 0
-  body = ''
   /** Resolves when the server ended the stream (true) or cut it (false). */
   readonly over: Promise<boolean>
   readonly #request: ClientRequest
@@ -19,7 +18,10 @@ export class EventClient {
   #rest = ''
   #changed: Array<() => void> = []
 
-  private constructor(url: string, lastEventId: string | undefined) {
+  readonly #onEvent: (event: ReceivedEvent) => void
+
+  private constructor(url: string, lastEventId: string | undefined, onEvent: (event: ReceivedEvent) => void) {
+    this.#onEvent = onEvent
     const headers: Record<string, string> = { accept: 'text/event-stream' }
     if (lastEventId !== undefined) headers['last-event-id'] = lastEventId
     this.#request = request(url, { headers, agent: false })
@@ -38,9 +40,18 @@ export class EventClient {
     this.#request.end()
   }
 
+  /** Tells every event at once; does not wait for anything. */
+  static start(
+    url: string,
+    lastEventId?: string,
+    onEvent: (event: ReceivedEvent) => void = () => undefined,
+  ): EventClient {
+    return new EventClient(url, lastEventId, onEvent)
+  }
+
   /** Resolves when the head has come. */
   static async open(url: string, lastEventId?: string): Promise<EventClient> {
-    const client = new EventClient(url, lastEventId)
+    const client = EventClient.start(url, lastEventId)
     await Promise.race([client.#until(() => client.status !== 0), client.over])
     return client
   }
@@ -72,7 +83,6 @@ export class EventClient {
   }
 
   #take(text: string): void {
-    this.body += text
     const blocks = (this.#rest + text).split('\n\n')
     this.#rest = blocks.pop() ?? ''
     for (const block of blocks) this.#dispatch(block.split('\n'))
@@ -90,7 +100,9 @@ export class EventClient {
       else if (line !== '') throw new Error(`not a line of an event stream: ${JSON.stringify(line)}`)
     }
     if (id !== undefined) this.lastEventId = id
-    if (data !== undefined) this.events.push({ id, data })
+    if (data === undefined) return
+    this.events.push({ id, data })
+    this.#onEvent({ id, data })
   }
 
   #notify(): void {

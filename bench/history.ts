@@ -33,16 +33,13 @@ const [events, channels, rounds] = [values.events, values.channels, values.round
 ]
 const stationkey = 'load'
 const playSeconds = 200
-/** The end of the load, so that a second run finds the same. */
-const endMs = Date.UTC(2026, 10, 27, 12)
-const firstMs = endMs - (events / channels) * playSeconds * 1000
 
 const nats = values.nats === undefined ? await startNats() : undefined
 const metrics = createMetrics()
 const log = createLog('warn')
 const connection = await connectLog({ url: values.nats ?? nats?.url ?? '' }, 'bench', log, metrics)
 const topology = await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
-await fill()
+const [firstSeconds, lastSeconds] = await fill()
 const registry = new Registry(connection)
 await registry.start()
 await registry.putStation({ key: stationkey, name: 'Load', timezone: 'UTC' })
@@ -62,7 +59,7 @@ console.log(`the edge has read the log in ${((performance.now() - startedMs) / 1
 
 console.log(`\n${'ms'.padEnd(44)}${'rows'.padStart(6)}${'median'.padStart(9)}${'max'.padStart(9)}`)
 let channel = 0
-const seconds = (share: number) => Math.round((firstMs + (endMs - firstMs) * share) / 1000)
+const seconds = (share: number) => Math.round(firstSeconds + (lastSeconds - firstSeconds) * share)
 await row('newest page of 20', () => 'limit=20')
 await row('newest page of 20, again', () => 'limit=20', true)
 await row('newest page of 1000', () => 'limit=1000')
@@ -76,20 +73,26 @@ await registry.stop()
 await connection.close()
 await nats?.stop()
 
-async function fill(): Promise<void> {
+/** The starts of the first and the last play, unix seconds. */
+async function fill(): Promise<[number, number]> {
   const { state } = await connection.jsm.streams.info('KV_channel')
   if (state.messages === 0) {
     const beganMs = performance.now()
-    await load(connection, topology, { events, channels, stationkey, endMs, playSeconds })
+    await load(connection, topology, { events, channels, stationkey, endMs: Date.now(), playSeconds })
     console.log(`filled in ${((performance.now() - beganMs) / 1000).toFixed(0)} s`)
   }
   const { messages, bytes } = (await connection.jsm.streams.info('KV_channel')).state
   console.log(`${messages} values of ${channels} channels, ${(bytes / 1e6).toFixed(0)} MB before compression`)
+  return [await startOf(1), await startOf(events)]
+}
+
+async function startOf(sequence: number): Promise<number> {
+  const message = await connection.jsm.streams.getMessage('KV_channel', { seq: sequence })
+  return JSON.parse(message?.string() ?? '').now.start_timestamp
 }
 
 /** Makes the next channel's history public, and returns its key. */
-async function publicChannel(): Promise<string> {
-  const key = loadedKey(channel++ * 37)
+async function publicChannel(key = loadedKey((channel++ * 37) % channels)): Promise<string> {
   const facts = { timezone: null, cover: '', holdSeconds: 30, fallback: null, announceNext: true }
   const entry: Channel = { key, station: stationkey, name: key, ...facts, history: 'public' }
   await registry.putChannel(entry)
@@ -126,9 +129,10 @@ function print(name: string, rows: number, times: number[]): void {
 
 /** From a value's append to the frame at a player, while nobody reads the history, and while eight do without pause. */
 async function live(): Promise<void> {
-  const key = await publicChannel()
-  const last = await connection.jsm.streams.getMessage('KV_channel', { last_by_subj: `$KV.channel.${key}` })
-  const json = last?.string() ?? ''
+  const key = await publicChannel('bench_live')
+  const some = await connection.jsm.streams.getMessage('KV_channel', { seq: 1 })
+  const json = some?.string() ?? ''
+  await connection.js.publish(`$KV.channel.${key}`, json)
   const socket = new WebSocket(`ws://127.0.0.1:${edge.port}/metadata/channel/${key}`)
   let arrived: (() => void) | undefined
   socket.on('message', () => arrived?.())

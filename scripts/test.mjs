@@ -59,7 +59,7 @@ process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import ${tsx}`.t
 const stream = run({
   files: files.map(name => join(root, name)),
   concurrency: Number(values.concurrency ?? 2),
-  timeout: 180_000,
+  timeout: 300_000,
   ...(values.name === undefined ? {} : { testNamePatterns: [new RegExp(values.name)] }),
 })
 const failed = new Set()

@@ -1,23 +1,14 @@
-// The program as a process: it starts, serves, ends, and says in one line why it cannot.
+// The program as a process: it starts, serves and ends.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { WebSocket } from 'ws'
-import { listen } from '../src/observe/listen.ts'
 import { startNats } from './helpers/nats.ts'
-import {
-  type Ended,
-  runProgram,
-  type ServiceOptions,
-  serviceEnv,
-  spawnProgram,
-  startService,
-} from './helpers/service.ts'
+import { runProgram, serviceEnv, spawnProgram, startService } from './helpers/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'nownext-serve-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -141,7 +132,10 @@ test('with a certificate every address is https, and the command line works over
     NOWNEXT_CONSOLE_URL: service.consoleUrl,
     NOWNEXT_ADMIN_TOKEN: service.adminToken,
   }
-  const done = async (argv: string[]) => assert.equal((await runProgram(argv, env)).status, 0, argv.join(' '))
+  const done = async (argv: string[]) => {
+    const { status, stderr } = await runProgram(argv, env)
+    assert.deepEqual([status, stderr], [0, ''], argv.join(' '))
+  }
   await done(['token', 'add', 'demo_pop', '--token-file', tokenFile])
   await done(['push', 'demo_pop', '--token-file', tokenFile, '--song', 'Sealed'])
   const socket = new WebSocket(`${service.wsUrl}/metadata/channel/demo_pop`, { ca: readFileSync(cert) })
@@ -150,73 +144,6 @@ test('with a certificate every address is https, and the command line works over
   socket.terminate()
   assert.equal(await service.stop(), 0)
 })
-
-test('a data folder belongs to one service at a time', async () => {
-  const service = await startService()
-  const second = await failedStart({ dataDir: service.dataDir, roles: 'edge' })
-  assert.match(second.stderr, /Another nownext/)
-  assert.match(second.stderr, /NOWNEXT_NATS_URL/, 'who asks for some roles wants several processes')
-  assert.equal(await service.stop(), 0)
-})
-
-test('a port in use, with everything stopped again', async () => {
-  const server = createServer()
-  const port = await listen(server, 'test', '127.0.0.1', 0)
-  for (const [name, what] of [
-    ['NOWNEXT_OPS_PORT', 'operations listener'],
-    ['NOWNEXT_CONSOLE_PORT', 'console'],
-    ['NOWNEXT_INTAKE_PORT', 'intake'],
-  ] as const) {
-    const dataDir = join(folder, name)
-    const { stderr } = await failedStart({ dataDir, env: { [name]: String(port) } })
-    assert.equal(stderr, `nownext: the ${what} cannot listen on 127.0.0.1:${port}: the port is in use\n`)
-    assert.equal(existsSync(join(dataDir, 'nats.pid')), false, 'its nats-server is stopped')
-  }
-  server.close()
-})
-
-const garbage = join(folder, 'garbage.pem')
-writeFileSync(garbage, 'no certificate')
-const asFile = join(folder, 'a-file')
-writeFileSync(asFile, '')
-
-const failures: Array<[what: string, options: ServiceOptions, message: RegExp]> = [
-  [
-    'an unknown variable',
-    { env: { NOWNEXT_EDGE_PROT: '1' } },
-    /NOWNEXT_EDGE_PROT.*did you mean NOWNEXT_EDGE_PORT/,
-  ],
-  ['an unknown flag', { args: ['--edge-prot', '1'] }, /--edge-prot.*did you mean --edge-port/],
-  ['a data folder that is a file', { dataDir: asFile }, /a-file/],
-  ['a short admin token', { env: { NOWNEXT_ADMIN_TOKEN: 'short' } }, /NOWNEXT_ADMIN_TOKEN.*at least 16/],
-  [
-    'TLS files that are none',
-    { env: { NOWNEXT_TLS_CERT: garbage, NOWNEXT_TLS_KEY: garbage } },
-    /garbage\.pem/,
-  ],
-  [
-    'TLS files that are not there',
-    { env: { NOWNEXT_TLS_CERT: '/no/c', NOWNEXT_TLS_KEY: '/no/k' } },
-    /\/no\/c.*ENOENT/,
-  ],
-  ['half of TLS', { env: { NOWNEXT_TLS_CERT: garbage } }, /both/],
-  ['a NATS that is not there', { natsUrl: 'nats://127.0.0.1:9' }, /127\.0\.0\.1:9/],
-]
-for (const [what, options, message] of failures) {
-  test(`one line and exit 1 for ${what}`, async () => {
-    const { stderr } = await failedStart(options)
-    assert.match(stderr, message)
-    assert.ok(!stderr.includes('short'))
-  })
-}
-
-async function failedStart(options: ServiceOptions): Promise<Ended> {
-  const dataDir = options.dataDir ?? join(folder, 'unused')
-  const ended = await runProgram(['serve', ...(options.args ?? [])], serviceEnv(options, dataDir))
-  assert.equal(ended.status, 1, ended.stdout)
-  assert.match(ended.stderr, /^nownext: [^\n]+\n$/, 'one line')
-  return ended
-}
 
 function readNatsPid(dataDir: string): number {
   const pid = Number(/\d+/.exec(readFileSync(join(dataDir, 'nats.pid'), 'utf8'))?.[0])

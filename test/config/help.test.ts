@@ -11,9 +11,12 @@ test('--help is as it was', () => {
   const pages = [overview(), serveHelp(), ...commands.map(commandHelp)]
   const text = pages.join(`\n${'-'.repeat(100)}\n\n`)
   if (process.env['UPDATE_SNAPSHOT'] !== undefined) writeFileSync(snapshot, text)
-  assert.equal(text, readFileSync(snapshot, 'utf8'))
+  const frozen = readFileSync(snapshot, 'utf8').split('\n')
+  const changed = text.split('\n').filter((line, at) => line !== frozen[at])
+  assert.equal(changed[0], undefined, `--help has changed, first in this line: ${changed[0]}`)
+  assert.equal(text, frozen.join('\n'))
 })
 
-test('no line of it is wider than 110 columns', () => {
-  for (const line of readFileSync(snapshot, 'utf8').split('\n')) assert.ok(line.length <= 110, line)
+test('no line of it is wider than 120 columns', () => {
+  for (const line of readFileSync(snapshot, 'utf8').split('\n')) assert.ok(line.length <= 120, line)
 })

@@ -165,7 +165,7 @@ function kill(pid: number): void {
 }
 
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endMs = performance.now() + 30_000
+  const endMs = performance.now() + 60_000
   while (!(await condition())) {
     assert.ok(performance.now() < endMs, `waited in vain for: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 20))

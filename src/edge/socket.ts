@@ -119,6 +119,7 @@ export function socketBehaviour(
         {
           client,
           outlet: ws,
+          together: send => ws.cork(send),
           live: () => ws.subscribe(topic.name),
           overrun() {
             client.closedFor = 'slow'

@@ -75,7 +75,13 @@ function begin(res: UwsResponse, client: EventStream['client'], context: StreamC
   comments.add(stream)
   rate.enter(client.resumer.address)
   welcome(
-    { client, outlet: stream, live: () => stream.live(), overrun: () => stream.cut() },
+    {
+      client,
+      outlet: stream,
+      together: send => res.cork(send),
+      live: () => stream.live(),
+      overrun: () => stream.cut(),
+    },
     { states: serving.states, feed, resumes, maxQueueBytes: limits.maxQueueBytes },
   )
   return stream

@@ -46,6 +46,8 @@ export type UwsSocket<UserData> = {
   /** 1 sent, 0 buffered, 2 dropped. */
   send(message: Bytes, isBinary: boolean): 0 | 1 | 2
   getBufferedAmount(): number
+  /** What is sent within goes out together. */
+  cork(callback: () => void): void
   subscribe(topic: string): boolean
   end(code: number, reason: string): void
   close(): void

@@ -18,6 +18,8 @@ export type WelcomeContext = {
 export type Newcomer = {
   readonly client: Client
   readonly outlet: Outlet
+  /** Runs what sends several records, so that they go out together. */
+  together(send: () => void): void
   /** All that it was owed is sent: from this tick on it gets what is published. */
   live(): void
   /** It does not read what comes meanwhile. */
@@ -50,7 +52,7 @@ export function welcome(newcomer: Newcomer, context: WelcomeContext): void {
 
 /** Sends what is owed as the client takes it, then lets it go live. */
 function catchUp(
-  { client, outlet, live, overrun }: Newcomer,
+  { client, outlet, together, live, overrun }: Newcomer,
   owed: readonly Uint8Array[],
   maxQueueBytes: number,
 ): void {
@@ -68,7 +70,7 @@ function catchUp(
   })
   client.catchUp = catchUp
   topic.catchingUp.add(catchUp)
-  catchUp.pump()
+  together(() => catchUp.pump())
 }
 
 /** The current state of a channel or station: `next` before `now`, for some clients take every message for the current track. */

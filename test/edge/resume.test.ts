@@ -162,6 +162,23 @@ for (const uws of loadableUws()) {
       await world.registry.removeChannel('silent')
     })
 
+    test('past the retention: a gap; at its very edge nothing is missing', async () => {
+      const positions = await showMany('a', 0, 3)
+      edge = await world.edge({ uws })
+      await world.connection.jsm.streams.purge('KV_channel', { seq: world.sequence() - 1 })
+      const purged = await resume('channel/a', positions[0] ?? '')
+      const whole = await resume('channel/a', positions[1] ?? '')
+      assert.deepEqual(songs(await whole.records(1)), ['2'])
+      const missing = world.sequence() - 4
+      const older = await resume('channel/a', positionOf(missing))
+      assert.equal((await older.records(2))[0]?.['type'], 'gap')
+      const station = await resume('station/one', positionOf(missing))
+      assert.equal((await station.records(1))[0]?.['type'], 'gap')
+      // The record of this position is gone, but none after it.
+      assert.deepEqual(songs(await purged.records(2)), ['1', '2'])
+      for (const { ws } of [purged, whole, older, station]) ws.close()
+    })
+
     test('an edge that is behind the position waits for it', async () => {
       const ahead = positionOf(world.sequence() + 1)
       const listener = await resume('channel/a', ahead)

@@ -10,6 +10,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
 import { LogClock, type Monotonic } from './log-clock.ts'
+import type { RebuildReader } from './rebuild.ts'
 import { Session } from './session.ts'
 import { realTimers, Ticks, type Timers } from './ticks.ts'
 
@@ -136,7 +137,7 @@ export class Projector implements Service {
 
   /** undefined where another projector is the active one. Throws RebuildFailed. */
   #rebuild(): RunningRebuild | undefined {
-    const rebuild = this.#session?.rebuild()
+    const rebuild = this.#session?.rebuild(() => this.#openReader())
     if (rebuild === undefined) return undefined
     this.#log.info('a rebuild begins')
     const result = rebuild.run()
@@ -146,6 +147,16 @@ export class Projector implements Service {
       error => this.#log.warn({ error: String(error) }, 'the rebuild was given up'),
     )
     return { progress: () => rebuild.progress, result }
+  }
+
+  async #openReader(): Promise<RebuildReader> {
+    const { connection, metrics } = this.#parts
+    const own = await connection.another('rebuild')
+    return {
+      events: new EventLog(own, metrics),
+      bucket: new ChannelBucket(own, ''),
+      close: () => own.close(),
+    }
   }
 
   async #sendTick(channelkey: string, messageId: string): Promise<void> {

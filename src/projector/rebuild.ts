@@ -19,10 +19,16 @@ import type { Fold } from './fold.ts'
 import type { Ticks } from './ticks.ts'
 import { valueOfChange } from './values.ts'
 
+export type RebuildReader = {
+  events: Pick<EventLog, 'readRaw'>
+  bucket: Pick<ChannelBucket, 'lastBefore'>
+  close(): Promise<void>
+}
+
 export type RebuildParts = {
   incarnation: string
-  bucket: ChannelBucket
-  events: EventLog
+  /** Opens the two logs for reading, on a connection of their own: the live fold must not wait for these reads. */
+  openReader(): Promise<RebuildReader>
   ticks: Ticks
   log: Logger
   metrics: Metrics
@@ -92,12 +98,15 @@ export class Rebuild {
   /** Resolves when what differed is stored. Throws RebuildFailed, and LogUnavailable. */
   async run(): Promise<RebuildResult> {
     this.#fold.guest = this
+    let reader: RebuildReader | undefined
     try {
-      await this.#foldAside()
+      reader = await this.#parts.openReader()
+      await this.#foldAside(reader)
       await this.#compareAll()
       return { events: this.#events, channels: this.#channels, rewritten: this.#rewritten }
     } finally {
       delete this.#fold.guest
+      await reader?.close()
     }
   }
 
@@ -109,12 +118,12 @@ export class Rebuild {
 
   // ---------------------------------------------------------------- folding aside
 
-  async #foldAside(): Promise<void> {
+  async #foldAside(reader: RebuildReader): Promise<void> {
     for (;;) {
       const target = this.#fold.folded
       const near = target - this.#folded <= nearEvents
       if (near) this.#noted = []
-      await this.#read(target)
+      await this.#read(reader, target)
       const noted = this.#noted ?? []
       this.#noted = undefined
       if (!near || noted.length > maxNoted) continue
@@ -127,21 +136,21 @@ export class Rebuild {
     }
   }
 
-  async #read(target: number): Promise<void> {
+  async #read(reader: RebuildReader, target: number): Promise<void> {
     let slice: RawEvent[] = []
-    for await (const event of this.#parts.events.readRaw(this.#folded + 1, target)) {
+    for await (const event of reader.events.readRaw(this.#folded + 1, target)) {
       this.#first ??= event.sequence
       slice.push(event)
       if (slice.length < sliceEvents) continue
-      await this.#foldSlice(slice)
+      await this.#foldSlice(reader, slice)
       slice = []
     }
-    await this.#foldSlice(slice)
+    await this.#foldSlice(reader, slice)
     this.#folded = target
   }
 
-  async #foldSlice(slice: RawEvent[]): Promise<void> {
-    await this.#begin(slice)
+  async #foldSlice(reader: RebuildReader, slice: RawEvent[]): Promise<void> {
+    await this.#begin(reader, slice)
     for (const [index, event] of slice.entries()) {
       if (index % turnEvents === 0) await this.#giveTurn()
       this.#foldOne(event)
@@ -180,7 +189,7 @@ export class Rebuild {
   // ---------------------------------------------------------------- where a channel begins
 
   /** Those of which these are the first events there begin with nothing, or with what was shown before the log's cut. */
-  async #begin(slice: RawEvent[]): Promise<void> {
+  async #begin(reader: RebuildReader, slice: RawEvent[]): Promise<void> {
     const first = new Map<string, RawEvent>()
     for (const event of slice) {
       const channelkey = channelkeyOf(event)
@@ -189,7 +198,7 @@ export class Rebuild {
     const entries = [...first]
     while (entries.length > 0) {
       const some = entries.splice(0, maxReads)
-      const begun = await Promise.all(some.map(([key, event]) => this.#beginning(key, event)))
+      const begun = await Promise.all(some.map(([key, event]) => this.#beginning(reader, key, event)))
       for (const [index, [key]] of some.entries()) {
         const aside = begun[index]
         if (aside) this.#aside.set(key, aside)
@@ -197,11 +206,15 @@ export class Rebuild {
     }
   }
 
-  async #beginning(channelkey: string, { storedMs }: RawEvent): Promise<Aside | null> {
+  async #beginning(
+    { bucket }: RebuildReader,
+    channelkey: string,
+    { storedMs }: RawEvent,
+  ): Promise<Aside | null> {
     const nothing = { state: initialState, event: 0, timeMs: 0 }
     const cut = this.#first ?? 1
     if (cut === 1) return nothing
-    const value = await this.#parts.bucket.lastBefore(channelkey, cut, storedMs)
+    const value = await bucket.lastBefore(channelkey, cut, storedMs)
     return value === undefined ? nothing : this.#asideOf(value)
   }
 

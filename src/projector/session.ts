@@ -11,7 +11,7 @@ import { ChannelStates } from './channel-states.ts'
 import type { Fold } from './fold.ts'
 import { KeepAlive } from './keep-alive.ts'
 import type { LogClock } from './log-clock.ts'
-import { Rebuild, RebuildFailed } from './rebuild.ts'
+import { Rebuild, RebuildFailed, type RebuildParts } from './rebuild.ts'
 import type { Ticks, Timers } from './ticks.ts'
 import { ValueWriter } from './value-writer.ts'
 import { foldEvent } from './values.ts'
@@ -81,12 +81,12 @@ export class Session {
   }
 
   /** A rebuild beside the live fold, ready to run. Throws RebuildFailed where it can't be begun now. */
-  rebuild(): Rebuild {
+  rebuild(openReader: RebuildParts['openReader']): Rebuild {
     const fold = this.#fold
     if (fold === undefined || !this.#caughtUp)
       throw new RebuildFailed('the projector is still folding what was said before')
     if (fold.guest !== undefined) throw new RebuildFailed('another rebuild is under way')
-    return new Rebuild({ ...this.#parts, isLive: live => live === this.#fold }, fold)
+    return new Rebuild({ ...this.#parts, openReader, isLive: live => live === this.#fold }, fold)
   }
 
   /** Resolves when all that was received is folded, written and acknowledged, or the session has ended. */

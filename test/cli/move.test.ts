@@ -67,8 +67,9 @@ function lastOf(changes: unknown[] = []): { now: { song: string } } {
 async function createSource(context: TestContext, songs: number): Promise<World> {
   const world = await createWorld(context)
   await world.startProjector()
-  let last = 0
-  for (let i = 0; i < songs; i++) last = await world.say(`channel${i % 5}`, pushOf(`Song ${i}`))
+  await Promise.all(
+    Array.from({ length: songs }, (_, i) => world.say(`channel${i % 5}`, pushOf(`Song ${i}`))),
+  )
   await world.say('gone', pushOf('first life', { context: { revision: 40 } }))
   await world.say('gone', { v: 1, kind: 'delete', revision: 50 })
   await world.say('gone', pushOf('an old one', { context: { revision: 40 } }))
@@ -80,7 +81,7 @@ async function createSource(context: TestContext, songs: number): Promise<World>
   await world.say('held', pushOf('held', { explicit: true, startMs }))
   await world.say('held', pushOf('following', { kind: 'next' }))
   const fallback = { song: 'Station', artist: '', afterSeconds: 0, unknownAfterSeconds: 1 }
-  last = await world.say('fallen', pushOf('short', { context: { fallback } }))
+  const last = await world.say('fallen', pushOf('short', { context: { fallback } }))
   await world.folded(last)
   await until('what was due is done', async () => {
     const channels = await shown(world)

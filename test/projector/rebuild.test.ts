@@ -5,6 +5,7 @@ import { readFolded, readValue } from '../../src/domain/value.ts'
 import { ChannelBucket } from '../../src/log/channel-bucket.ts'
 import { askRebuild, type RebuildReport } from '../../src/log/rebuild-calls.ts'
 import { checkFold } from '../helpers/fold.ts'
+import { until } from '../helpers/log.ts'
 import { pushOf } from '../helpers/pushes.ts'
 import { createWorld, type World } from './harness.ts'
 
@@ -108,7 +109,9 @@ test('a next that was never said is taken back with its empty record', async con
 test('a rebuild while pushes come in writes only what was wrong before them', async context => {
   const world = await createStopped(context)
   await spoil(world, 'channel2', json => json.replaceAll('Song 38', 'Wrong'))
-  await world.startProjector()
+  const { projector } = await world.startProjector()
+  await world.folded(await world.say('other', pushOf('x')))
+  await until('it has caught up', () => projector.unready() === null)
   let more = true
   const pushing = (async () => {
     for (let i = 0; more; i++) await world.say(`channel${[0, 1, 3, 4][i % 4]}`, pushOf(`more ${i}`))

@@ -134,3 +134,22 @@ test('at most 64 ticks are on their way, and the others follow', async () => {
   await time.pass(300)
   assert.equal(open.length, 65)
 })
+
+test('while time stands nothing is due; what fell due long ago is then settled one after the other', async () => {
+  const { time, ticks, sent } = create()
+  time.nowMs = 3_600_000
+  ticks.stand(true)
+  ticks.start()
+  for (let i = 0; i < 300; i++) ticks.arm(`old${i}`, 1_000 + i)
+  await time.pass(3_610_000)
+  assert.equal(sent.length, 0)
+  ticks.stand(false)
+  ticks.arm('today', 3_610_500)
+  await time.pass(3_611_000)
+  const old = sent.filter(([, channelkey]) => channelkey !== 'today')
+  assert.ok(old.length > 90 && old.length < 110, `${old.length} in the first second`)
+  assert.ok(sent.some(([, channelkey]) => channelkey === 'today'))
+  for (const [, channelkey] of old) ticks.arm(channelkey, null)
+  await time.pass(3_614_000)
+  assert.equal(new Set(sent.map(([, channelkey]) => channelkey)).size, 301)
+})

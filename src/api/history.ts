@@ -1,12 +1,15 @@
 // What a request for the history says, and what it is answered with (rule 27). The delivery service and the console's
 // API share it.
+import { setImmediate as turn } from 'node:timers/promises'
 import { readEtype } from '../domain/etype.ts'
-import { encodeCsv, encodeRow, type PlayFilter, type PlayRow } from '../domain/history.ts'
+import { csvHeader, encodeCsvRows, encodeRow, type PlayFilter, type PlayRow } from '../domain/history.ts'
 import { readTime } from '../domain/time.ts'
 import { type FieldError, Problem } from './errors.ts'
 
 export const defaultHistoryLimit = 20
 export const maxHistoryLimit = 1000
+
+const rowsAtOnce = 64
 
 export type HistoryForm = 'json' | 'csv'
 
@@ -99,11 +102,18 @@ export function historyContentType(form: HistoryForm): string {
   return form === 'json' ? 'application/json' : 'text/csv; charset=utf-8; header=present'
 }
 
-export function encodeHistory(
+/** The body of a page; a slice of rows at a time, between which other work gets its turn. */
+export async function encodeHistory(
   form: HistoryForm,
   rows: PlayRow[],
   positionOf: (sequence: number) => string,
-): string {
-  if (form === 'csv') return encodeCsv(rows)
-  return `[${rows.map(row => encodeRow(row, positionOf(row.sequence))).join(',')}]`
+): Promise<string> {
+  const parts: string[] = []
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+    if (start > 0) await turn()
+    const slice = rows.slice(start, start + rowsAtOnce)
+    if (form === 'csv') parts.push(encodeCsvRows(slice))
+    else parts.push(slice.map(row => encodeRow(row, positionOf(row.sequence))).join(','))
+  }
+  return form === 'csv' ? csvHeader + parts.join('') : `[${parts.join(',')}]`
 }

@@ -86,7 +86,7 @@ async function print(
   positionOf: (sequence: number) => string,
 ): Promise<void> {
   if (format !== 'table') {
-    const text = encodeHistory(format === 'csv' ? 'csv' : 'json', rows, positionOf)
+    const text = await encodeHistory(format === 'csv' ? 'csv' : 'json', rows, positionOf)
     return await output.text(format === 'json' ? `${text}\n` : text)
   }
   const cells = rows.map(({ record, played, shown }) => [

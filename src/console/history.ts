@@ -65,7 +65,7 @@ async function answer(
   const page = await pageOf(history, { channels, filter: { ...filter, stationkey }, limit, before })
   if (page.next !== null)
     reply.header('Link', nextLink(nextPage(path, parameters, history.positionOf(page.next))))
-  const text = encodeHistory(form, page.rows, sequence => history.positionOf(sequence))
+  const text = await encodeHistory(form, page.rows, sequence => history.positionOf(sequence))
   // As bytes: Fastify would change the content type.
   return reply.header('Content-Type', historyContentType(form)).send(Buffer.from(text))
 }

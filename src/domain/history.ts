@@ -95,9 +95,16 @@ const csvColumns = [
   'extdata',
 ]
 
-/** RFC 4180 with a header line. Texts stand as they were pushed, also those that a spreadsheet takes for a formula. */
-export function encodeCsv(rows: PlayRow[]): string {
-  return [csvColumns, ...rows.map(csvFields)].map(fields => `${fields.map(csvField).join(',')}\r\n`).join('')
+/** The header line of RFC 4180, with its end. */
+export const csvHeader = csvLine(csvColumns)
+
+/** Lines of RFC 4180. Texts stand as they were pushed, also those that a spreadsheet takes for a formula. */
+export function encodeCsvRows(rows: PlayRow[]): string {
+  return rows.map(row => csvLine(csvFields(row))).join('')
+}
+
+function csvLine(fields: string[]): string {
+  return `${fields.map(csvField).join(',')}\r\n`
 }
 
 function csvFields({ record, played }: PlayRow): string[] {

@@ -90,7 +90,7 @@ export class EdgeHistory {
     })
     const stationkey = route.scope === 'station' ? route.key : null
     const page = await this.#page({ channels, filter: { ...filter, stationkey }, ...place })
-    const text = encodeHistory(route.form, page.rows, sequence => this.#history.positionOf(sequence))
+    const text = await encodeHistory(route.form, page.rows, sequence => this.#history.positionOf(sequence))
     const answer = represent(etagged(historyContentType(route.form), Buffer.from(text)), headers.ifNoneMatch)
     const next = page.next === null ? [] : [this.#linkTo(path, parameters, page.next)]
     exchange.reply({ ...answer, headers: [...answer.headers, ...next] }, serving.draining())

@@ -23,8 +23,6 @@ export class Exchange {
   /** Raw, without `?`. */
   readonly query: string
   readonly headers: RequestHeaders
-  /** The client's, or its proxy's. */
-  readonly address: string
   readonly #res: UwsResponse
   readonly #metrics: Metrics
   #over = false
@@ -43,7 +41,6 @@ export class Exchange {
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
     this.headers = readHeaders(req)
-    this.address = Buffer.from(res.getRemoteAddressAsText()).toString()
   }
 
   /**
@@ -75,6 +72,11 @@ export class Exchange {
     this.#metrics.edgePolls.inc({ status: answer.status.slice(0, 3) })
     if (this.headers.hasBody) setImmediate(() => this.#finish(() => this.#write(answer, true)))
     else this.#finish(() => this.#write(answer, close))
+  }
+
+  /** The client's, or its proxy's; empty once the client has gone. */
+  get address(): string {
+    return this.#over ? '' : Buffer.from(this.#res.getRemoteAddressAsText()).toString()
   }
 
   /** Lets the response become a WebSocket instead; without effect once the client has gone. */

@@ -5,7 +5,10 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { metricOf, until } from '../helpers/log.ts'
+import type { Hook } from '../../src/domain/icecast-hook.ts'
+import { Hooks, maxDoubtfulHooks } from '../../src/intake/hooks.ts'
+import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
+import { metricOf, testLogger, until } from '../helpers/log.ts'
 import type { FloodOrder, FloodResult } from './flood.ts'
 import { startWorld, token, type World, wrongToken } from './world.ts'
 
@@ -141,6 +144,38 @@ test('nothing of a hook but action, mount and client is stored or logged, and no
   const everything = Buffer.from(data).toString() + world.printed() + (await world.metrics.registry.metrics())
   assert.match(everything, /"mount":"\/live.mp3"/)
   assert.doesNotMatch(everything, /-X|push-token|a-token-that/)
+})
+
+test('hooks at the limit wait, one past it is dropped; what waits too long is given up', async t => {
+  const parts = {
+    registry: world.registry,
+    tokens: world.tokens,
+    listeners: world.listeners,
+    log: testLogger,
+  }
+  const result = async (metrics: Metrics) =>
+    (await metrics.intakeHooks.get()).values.map(({ labels, value }) => `${labels['result']} ${value}`)
+  const hook = (metaid: string): Hook => ({ action: 'add', metaid, client: '1', mount: '/x' })
+  world.nats.pause()
+  t.after(() => world.nats.resume())
+
+  const few = createMetrics()
+  const hooks = new Hooks({ ...parts, metrics: few, maxWaiting: 3, deadlineMs: 100 })
+  for (let i = 0; i < 3; i++) hooks.take('main', token, hook(`limit-${i}`), true)
+  assert.deepEqual(await result(few), [])
+  hooks.take('main', token, hook('limit-3'), true)
+  assert.deepEqual(await result(few), ['dropped 1'])
+  await hooks.idle()
+  assert.deepEqual(await result(few), ['dropped 1', 'lost 3'])
+
+  const many = createMetrics()
+  const doubted = new Hooks({ ...parts, metrics: many, deadlineMs: 100 })
+  for (let i = 0; i < maxDoubtfulHooks; i++) doubted.take(`new-${i}`, token, hook(`doubt-${i}`), false)
+  assert.deepEqual(await result(many), [])
+  doubted.take('new', token, hook('doubt'), false)
+  assert.deepEqual(await result(many), ['dropped 1'])
+  await doubted.idle()
+  assert.deepEqual(await result(many), ['dropped 1', `lost ${maxDoubtfulHooks}`])
 })
 
 function add(metaid: string): Record<string, string> {

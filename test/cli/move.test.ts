@@ -91,7 +91,7 @@ async function createSource(context: TestContext, songs: number): Promise<World>
 }
 
 test('a log moved to another nats-server shows the same there', async context => {
-  const source = await createSource(context, 600)
+  const source = await createSource(context, 300)
   const file = newFile('log.ndjson')
   const exported = await run(source, 'export', '--output', file)
   assert.match(exported.err, /^\d+ events written\n$/)
@@ -155,7 +155,7 @@ test('an export can begin at a sequence or a time, and be of one channel', async
 })
 
 test('an interrupted import goes on where it was', async context => {
-  const source = await createSource(context, 700)
+  const source = await createSource(context, 400)
   const file = newFile('log.ndjson')
   await run(source, 'export', '--output', file)
   const target = await createWorld(context)

@@ -23,7 +23,7 @@ import { ListenerFeed } from './listener-feed.ts'
 import { ListenerPolls } from './listener-polls.ts'
 import { poll } from './poll.ts'
 import { Recent, type RecentLimits } from './recent.ts'
-import { ReplayReads } from './replay-reads.ts'
+import { type ReplayLimits, ReplayReads } from './replay-reads.ts'
 import { Resumes } from './resume.ts'
 import { ResumeRate } from './resume-rate.ts'
 import { socketBehaviour, upgrade } from './socket.ts'
@@ -48,8 +48,8 @@ export type EdgeOptions = {
   historyReads?: ReadLimits
   /** What is kept in memory for clients that come back, other than by default. */
   recentLimits?: RecentLimits
-  /** Reads of the log for such clients at once, and that wait, other than by default. */
-  replayReads?: ReadLimits
+  /** The limits of reading the log for such clients, other than by default. */
+  replayLimits?: Partial<ReplayLimits>
   /** How often a stream gets a comment, other than by default. Milliseconds. */
   commentMs?: number
 }
@@ -154,7 +154,7 @@ export class Edge implements Service {
   }
 
   #route(app: UwsApp, uws: Uws): void {
-    const { config, connection, log, metrics, maxFollowed, topology, replayReads, commentMs } = this.#options
+    const { config, connection, log, metrics, maxFollowed, topology, replayLimits, commentMs } = this.#options
     const states = this.#states
     const listeners = this.#listeners
     const audience = new Audience(app, metrics)
@@ -182,11 +182,7 @@ export class Edge implements Service {
       resumes: new Resumes({
         incarnation: topology.incarnation,
         recent,
-        reads: new ReplayReads(connection, {
-          log,
-          metrics,
-          ...(replayReads === undefined ? {} : { limits: replayReads }),
-        }),
+        reads: new ReplayReads(connection, { log, metrics, limits: replayLimits ?? {} }),
         states,
         metrics,
         log,

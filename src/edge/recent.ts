@@ -104,7 +104,7 @@ export class Recent {
         resolve(isReached)
       }
       const waiting = { sequence, reached: () => end(true) }
-      const timer = setTimeout(() => end(false), timeoutMs)
+      const timer = setTimeout(() => end(false), timeoutMs).unref()
       this.#waiting.add(waiting)
     })
   }

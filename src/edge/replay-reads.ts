@@ -23,11 +23,19 @@ export type Wanted = {
   known: number
 }
 
-export const replayReadLimits: ReadLimits = { reading: 8, waiting: 10_000 }
-/** Values of a channel that are read for a replay; each holds up to two records. */
-export const maxChannelValues = 2_000
-/** How far back a station's records are looked for among those of all channels. Sequences. */
-export const maxStationSpan = 10_000
+export type ReplayLimits = ReadLimits & {
+  /** Values of a channel that are read for a replay; each holds up to two records. */
+  channelValues: number
+  /** How far back a station's records are looked for among those of all channels. Sequences. */
+  stationSpan: number
+}
+
+export const defaultReplayLimits: ReplayLimits = {
+  reading: 8,
+  waiting: 10_000,
+  channelValues: 2_000,
+  stationSpan: 10_000,
+}
 /** A read goes at least so far back, so that it serves those who were away a little longer too. Sequences. */
 const depth = 1_000
 /** How long what was read serves those who come later. */
@@ -44,18 +52,20 @@ export class ReplayReads {
   readonly #connection: LogConnection
   readonly #log: Logger
   readonly #metrics: Metrics
+  readonly #limits: ReplayLimits
   readonly #budget: ReadBudget
   /** Under way, or just done, by channel or station. */
   readonly #reads = new Map<string, Set<Read>>()
 
   constructor(
     connection: LogConnection,
-    { log, metrics, limits = replayReadLimits }: { log: Logger; metrics: Metrics; limits?: ReadLimits },
+    { log, metrics, limits }: { log: Logger; metrics: Metrics; limits: Partial<ReplayLimits> },
   ) {
     this.#connection = connection
     this.#log = log
     this.#metrics = metrics
-    this.#budget = new ReadBudget(limits, metrics.edgeReplayReads)
+    this.#limits = { ...defaultReplayLimits, ...limits }
+    this.#budget = new ReadBudget(this.#limits, metrics.edgeReplayReads)
   }
 
   /** null: too far back. Throws LogUnavailable when the log is not there for a while, TooManyReads at the limit. */
@@ -96,21 +106,22 @@ export class ReplayReads {
         } catch (error) {
           if (!(error instanceof LogUnavailable) || performance.now() > endMs) throw error
           this.#log.debug({ err: error }, 'edge: a replay is read again')
-          await sleep(pauseMs)
+          await sleep(pauseMs, undefined, { ref: false })
         }
       }
     })
   }
 
   async #readOnce({ scope, key, from, through, known }: Wanted): Promise<LogRead | null> {
-    if (scope === 'station' && through - from >= maxStationSpan) return null
+    const { channelValues, stationSpan } = this.#limits
+    if (scope === 'station' && through - from >= stationSpan) return null
     const first = await firstSequence(this.#connection)
     const values =
       scope === 'channel'
         ? await readChannelFrom(this.#connection, key, {
             from,
             known: first > known ? 0 : known,
-            most: maxChannelValues,
+            most: channelValues,
           })
         : await readRange(this.#connection, {
             from: Math.max(from, first),

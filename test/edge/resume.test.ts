@@ -242,11 +242,30 @@ for (const uws of loadableUws()) {
       listener.ws.close()
     })
 
+    test('as far back as is read, and one more: a gap', async () => {
+      const positions = await showMany('a', 0, 6)
+      // A read goes at least a thousand changes back, so those must be there to be too many.
+      for (let number = 0; number < 1_010; number++) await world.show('c', { song: 'c' }, null, ['now'])
+      const start = await world.edge({ uws, replayLimits: { channelValues: 5, stationSpan: 1_015 } })
+      edge = start
+      for (const scope of ['channel/a', 'station/one']) {
+        const far = await resume(scope, positions[0] ?? '')
+        assert.deepEqual(songs(await far.records(5)), ['1', '2', '3', '4', '5'], scope)
+        far.ws.close()
+      }
+      edge = await world.edge({ uws, replayLimits: { channelValues: 4, stationSpan: 1_014 } })
+      for (const scope of ['channel/a', 'station/one']) {
+        const far = await resume(scope, positions[0] ?? '')
+        assert.equal((await far.records(1))[0]?.['type'], 'gap', scope)
+        far.ws.close()
+      }
+    })
+
     test('as many reads as may wait, and one more: a gap, counted', async () => {
       const [a = ''] = await showMany('a', 0, 2)
       const [b = ''] = await showMany('b', 0, 2)
       const [c = ''] = await showMany('c', 0, 2)
-      edge = await world.edge({ uws, replayReads: { reading: 1, waiting: 1 } })
+      edge = await world.edge({ uws, replayLimits: { reading: 1, waiting: 1 } })
       world.nats.pause()
       const first = await resume('channel/a', a)
       await until(async () => (await logReads()) === 1)

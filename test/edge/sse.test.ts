@@ -190,6 +190,21 @@ for (const uws of loadableUws()) {
       await world.show('c', { song: 'C' }, null, ['now'])
     })
 
+    test('a loop of resumes is refused: 429 with Retry-After, counted', async () => {
+      const last = encodePosition(world.topology.incarnation, { sequence: world.sequence(), slot: 1 })
+      let status = 200
+      while (status === 200) {
+        const client = await open('channel/a', last)
+        status = client.status
+        client.close()
+      }
+      assert.equal(status, 429)
+      assert.ok((await count(edge.metrics.edgeRejected, 'resumes')) > 0)
+      const other = await open('channel/c', last)
+      assert.equal(other.status, 200)
+      other.close()
+    })
+
     test('a deleted channel: the stream ends, the next connection is 404', async () => {
       await world.registry.putChannel(channelOf('gone', 'one'))
       await world.show('gone', { song: 'G' }, null, ['now'])

@@ -84,7 +84,9 @@ export async function runCuts(options: CutsOptions): Promise<CutsResult> {
       cuts: cuts(),
       gaps: sum(index => clients[index]?.gaps ?? 0),
       refused: sum(index => clients[index]?.refused ?? 0),
-      logReads: await metric(first, 'nownext_edge_log_reads_total'),
+      logReads: (
+        await Promise.all(services.map(service => metric(service, 'nownext_edge_log_reads_total')))
+      ).reduce((total, reads) => total + reads, 0),
       records: compared('records'),
       missing: compared('missing'),
       doubles: compared('doubles'),

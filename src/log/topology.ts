@@ -81,7 +81,9 @@ export async function ensureTopology(connection: LogConnection, options: Topolog
     ...shared,
     name: streams.channel,
     subjects: ['$KV.channel.>'],
-    // All history stays: resume and the history pages read it.
+    // All history stays: resume and the history pages read it, a value here and a value there; a compressed block
+    // would be unpacked for each.
+    compression: StoreCompression.None,
     max_msgs_per_subject: -1,
     max_age: maxAge,
     metadata: { [incarnationKey]: randomBytes(4).toString('hex') },

@@ -27,7 +27,7 @@ export async function serve(config: Config): Promise<void> {
   const startedMs = performance.now()
   const log = createLog(config.logLevel as LogLevel)
   const stack = new Stack(log)
-  const end = endOnce(stack, log, config.drain)
+  const end = endOnce(stack, log, config)
   followSignals(end, log)
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'a fault of the program: it ends')
@@ -120,7 +120,7 @@ function withHint(error: unknown, { roles }: Config): unknown {
 type End = (status: number, how: 'shutdown' | 'stop') => Promise<void>
 
 /** Ends the process in order; the first to ask decides the status. */
-function endOnce(stack: Stack, log: Logger, drainSeconds: number): End {
+function endOnce(stack: Stack, log: Logger, { leave, drain }: Config): End {
   let ending: Promise<void> | undefined
   return (status, how) => {
     ending ??= (async () => {
@@ -129,9 +129,9 @@ function endOnce(stack: Stack, log: Logger, drainSeconds: number): End {
           log.error('the shutdown takes too long: it is cut short')
           process.exit(1)
         },
-        shutdownLimitMs + drainSeconds * 1000,
+        shutdownLimitMs + (leave + drain) * 1000,
       )
-      await stack[how]()
+      await (how === 'stop' ? stack.stop() : stack.shutdown(leave * 1000))
       clearTimeout(limit)
       log.info('stopped')
       process.exit(status)

@@ -1,4 +1,5 @@
 // What runs in this process, in the order in which it was started.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from './observe/log.ts'
 import type { Service } from './observe/service.ts'
 
@@ -43,10 +44,14 @@ export class Stack {
     })
   }
 
-  /** Drains, first what faces users and then what they were waiting for, and stops everything. */
-  async shutdown(): Promise<void> {
+  /**
+   * Says that it is not ready, and after `leaveMs` milliseconds, by which load balancers have noticed, drains: first what
+   * faces users and then what they were waiting for. Then it stops everything.
+   */
+  async shutdown(leaveMs = 0): Promise<void> {
     if (this.#state === 'serving') {
       this.#state = 'draining'
+      await sleep(leaveMs)
       const [projector, others] = partition(this.#parts, part => part.id === 'projector')
       await this.#each(others, 'drain')
       await this.#each(projector, 'drain')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ask } from './ask.ts'
 import { Guard } from './guard.ts'
+import { keepAlive } from './liveness.ts'
 import { makeNatsNodes, type NatsNode, type NatsNodes } from './nats-nodes.ts'
 import { makeNetwork, type Network } from './network.ts'
 import { freePort } from './ports.ts'
@@ -30,6 +31,7 @@ export class Cluster {
   readonly #processes = new Map<string, LocalProcess>()
   readonly #opsPorts = new Map<string, number>()
   #nats: NatsNodes | undefined
+  #endLiveness: (() => void) | undefined
   #addresses = { push: '', delivery: '', console: '' }
 
   constructor(options: ClusterOptions) {
@@ -53,6 +55,7 @@ export class Cluster {
     this.#nats = await makeNatsNodes(this.folder, this.network)
     for (const { process } of this.nats) process.launch()
     await Promise.all(this.nats.map(({ process }) => process.ready()))
+    this.#endLiveness = keepAlive(this.nats)
     say(`three nats-servers, ${this.network.isolated ? 'each with an address of its own' : 'on loopback'}`)
     // The console makes the streams; the others find them.
     const consolePort = await freePort()
@@ -128,6 +131,7 @@ export class Cluster {
 
   /** Stops everything in order, the log last, and removes it. */
   async stop(): Promise<void> {
+    this.#endLiveness?.()
     await Promise.all([...this.#processes.values()].map(process => process.stop()))
     await Promise.all(this.nats.map(({ process }) => process.stop()))
     await Promise.all([this.#guard.close(), this.#nats?.guard.close()])
@@ -150,6 +154,8 @@ export class Cluster {
         NOWNEXT_ADMIN_TOKEN: this.adminToken,
         NOWNEXT_DATA: this.folder,
         NOWNEXT_OPS_PORT: String(opsPort),
+        // HAProxy looks twice a second.
+        NOWNEXT_LEAVE: '2',
         ...env,
         ...this.#options.env,
       },

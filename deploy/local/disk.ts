@@ -1,9 +1,10 @@
 // A small disk of its own for each nats-server, so that it can be filled: a tmpfs where this machine lets us.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 const fillName = 'fill'
+const pieces = [1024 * 1024, 4096].map(size => Buffer.alloc(size))
 
 export class Disk {
   readonly folder: string
@@ -19,8 +20,17 @@ export class Disk {
   /** Takes all the room that is left. */
   fill(): void {
     if (!this.small) throw new Error('not a disk of its own')
+    const file = openSync(join(this.folder, fillName), 'w')
+    try {
+      for (const piece of pieces) while (hasWritten(file, piece));
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  get freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.folder)
-    writeFileSync(join(this.folder, fillName), Buffer.alloc(bavail * bsize))
+    return bavail * bsize
   }
 
   free(): void {
@@ -29,6 +39,16 @@ export class Disk {
 
   get cleanUp(): string {
     return this.small ? `umount -l '${this.folder}' 2>/dev/null` : 'true'
+  }
+}
+
+/** Others write to the disk meanwhile, so only an attempt tells whether there is room. */
+function hasWritten(file: number, piece: Buffer): boolean {
+  try {
+    return writeSync(file, piece) === piece.length
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false
+    throw error
   }
 }
 

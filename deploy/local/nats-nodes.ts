@@ -15,6 +15,7 @@ export type NatsNode = {
   readonly index: number
   /** host:port for clients. */
   readonly address: string
+  readonly monitorUrl: string
 }
 
 /** Its processes end when it is closed, or when this process ends. */
@@ -36,6 +37,7 @@ export async function makeNatsNodes(folder: string, network: Network): Promise<N
   const nodes = disks.map((disk, index) => {
     const { host, client, cluster, monitor } = places[index] ?? { host: '', ...ports }
     const { prefix } = network.place(index)
+    const monitorUrl = `http://${host}:${monitor}`
     const process = new LocalProcess({
       name: `nats${index + 1}`,
       command: withPrefix(prefix, [binary, '-c', configFile, '-m', String(monitor)]),
@@ -47,17 +49,17 @@ export async function makeNatsNodes(folder: string, network: Network): Promise<N
         NATS_PASSWORD: password,
         NATS_STORE_DIR: JSON.stringify(disk.folder),
         NATS_MAX_FILE_STORE: '2GB',
-        NATS_SYNC_INTERVAL: '2m',
+        NATS_SYNC_INTERVAL: '"2m"',
         NATS_CLUSTER_HOST: host,
         NATS_CLUSTER_PORT: String(cluster),
         NATS_ROUTES: JSON.stringify(routes),
       },
       logFile: join(folder, `nats${index + 1}.log`),
       // 200 once every stream and consumer here has caught up with its leader.
-      isReady: async () => (await ask(`http://${host}:${monitor}/healthz`)).status === 200,
+      isReady: async () => (await ask(`${monitorUrl}/healthz`)).status === 200,
       guard,
     })
-    return { process, disk, index, address: `${host}:${client}` }
+    return { process, disk, index, address: `${host}:${client}`, monitorUrl }
   })
   const url = nodes.map(({ address }) => `nats://${user}:${password}@${address}`).join(',')
   return { nodes, guard, url }

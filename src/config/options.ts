@@ -117,7 +117,7 @@ export const options = {
     type: 'url',
     schemes: ['nats', 'tls'],
     secret: true,
-    for: 'serve',
+    for: 'both',
     description:
       'NATS to use, for example nats://user:password@10.0.0.5:4222; without it a nats-server is embedded',
   },
@@ -179,6 +179,17 @@ export const options = {
     unit: 'seconds',
     for: 'serve',
     description: 'Time over which an edge closes its sockets on shutdown',
+  },
+  leave: {
+    flag: 'leave',
+    type: 'integer',
+    default: 0,
+    min: 0,
+    max: 600,
+    unit: 'seconds',
+    for: 'serve',
+    description:
+      'Time on shutdown in which /readyz says 503 and all goes on as before, so that a load balancer sends nothing new by then',
   },
   maxSockets: {
     flag: 'max-sockets',

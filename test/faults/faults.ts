@@ -17,6 +17,8 @@ export type Fault = {
   /** Part of the short run. */
   short?: true
   targets?: Targets
+  /** An intake stands still in it, and answers nobody meanwhile. */
+  mute?: true
   /** What of the machine it needs. */
   needs?: 'network' | 'disk'
   run(world: World): Promise<string>
@@ -66,7 +68,7 @@ export const faults: readonly Fault[] = [
     run: async world => await hit(world, await activeProjector(world), restart),
   },
   { name: 'an intake killed', short: true, run: world => hit(world, pick(world, 'intake'), kill) },
-  { name: 'an intake stopped for 10 s', run: world => hit(world, pick(world, 'intake'), freeze) },
+  { name: 'an intake stopped for 10 s', mute: true, run: world => hit(world, pick(world, 'intake'), freeze) },
   { name: 'an intake restarted', run: world => hit(world, pick(world, 'intake'), restart) },
   {
     name: 'an edge killed',

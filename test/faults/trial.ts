@@ -165,7 +165,10 @@ export class Trial {
     }
     const zeros = ['lost', 'doubled', 'outOfOrder', 'missing', 'gaps'] as const
     complaints.push(...zeros.filter(name => row[name] > 0).map(name => `${name}: ${row[name]}`))
-    complaints.push(...badRefusals(refusals), ...found.strange)
+    complaints.push(
+      ...badRefusals(refusals, fault.mute === true ? Infinity : answerLimitMs),
+      ...found.strange,
+    )
     return row
   }
 
@@ -176,7 +179,7 @@ export class Trial {
     const total = { ...this.#judge.judgeClients([], channelOf, this.#pushers.acknowledged) }
     for (const endMs = Date.now() + wholeLimitMs; ; await wait(200)) {
       const more = await this.#clients.take()
-      events.push(...more)
+      for (const event of more) events.push(event)
       const found = this.#judge.judgeClients(more, channelOf, this.#pushers.acknowledged)
       for (const name of ['outOfOrder', 'missing', 'gaps', 'reconnects'] as const) total[name] += found[name]
       total.wholeMs = Math.max(total.wholeMs, found.wholeMs)
@@ -210,9 +213,9 @@ async function makeChannels({ consoleUrl, adminToken }: Cluster): Promise<PushTa
 }
 
 /** A push that is not accepted is answered 503 with Retry-After in time, or its connection broke with the process. */
-function badRefusals(refusals: readonly Refusal[]): string[] {
+function badRefusals(refusals: readonly Refusal[], limitMs: number): string[] {
   const isBad = ({ status, tookMs, retryAfter }: Refusal) =>
-    tookMs > answerLimitMs || (status !== 0 && (status !== 503 || retryAfter === undefined))
+    tookMs > limitMs || (status !== 0 && (status !== 503 || retryAfter === undefined))
   const bad = refusals.filter(isBad)
   return bad.length === 0 ? [] : [`${bad.length} refused otherwise than promised: ${JSON.stringify(bad[0])}`]
 }

@@ -136,6 +136,17 @@ const push = fc.record({
   isStale: fc.nat(19).map(n => n === 0),
 })
 
+/** What was said before, said again: the same time, and the same text or id. */
+const startOf = { now: 'nowStart', next: 'nextStart', held: 'held', past: 'past' } as const
+const again = fc
+  .record({ push, of: like, offsetMs: fc.constantFrom(0, 0, 15 * second, 15 * second + 1), same: fc.nat(2) })
+  .map(({ push, of, offsetMs, same }) => ({
+    ...push,
+    text: same === 0 ? push.text : { like: of },
+    id: same === 1 ? push.id : { like: of },
+    time: { near: startOf[of], offsetMs },
+  }))
+
 const fallback: fc.Arbitrary<Fallback> = fc
   .record({
     song: fc.constant('X'),
@@ -174,7 +185,11 @@ const command: fc.Arbitrary<Command> = fc.record({
   at,
   ticks: fc.constantFrom<Command['ticks']>('prompt', 'prompt', 'none', 1, 250, 3000),
   isTakeover: fc.boolean(),
-  does: fc.oneof({ weight: 9, arbitrary: push }, { weight: 1, arbitrary: rare }),
+  does: fc.oneof(
+    { weight: 7, arbitrary: push },
+    { weight: 2, arbitrary: again },
+    { weight: 1, arbitrary: rare },
+  ),
 })
 
 export type Channel = { first: Options; commands: Command[] }

@@ -8,7 +8,7 @@ import { dueMs, reduce } from '../../src/domain/now-next.ts'
 import { isEmptyNext, type MetadataRecord } from '../../src/domain/record.ts'
 import { type Change, type ChannelState, initialState } from '../../src/domain/state.ts'
 import { encodeValue, readFolded } from '../../src/domain/value.ts'
-import { plainContext, pushEvent, zeroMs } from '../helpers/story.ts'
+import { plainContext, pushEvent, type Told, zeroMs } from '../helpers/story.ts'
 import { Model } from './model.ts'
 import {
   type Anchor,
@@ -53,7 +53,7 @@ class Duel {
       case 'play':
         for (let n = 0; n < does.count; n += 1) {
           this.#timeMs += 40 * second
-          this.#say(`E - ${n}`, 0)
+          this.#say(`E - ${n}`, 0, { id: `e${n}` })
         }
         break
       case 'change':
@@ -100,9 +100,9 @@ class Duel {
     this.#tellPush(pushEvent(kind, inStory(this.#timeMs), this.#words(text, past), toldAll, context))
   }
 
-  #say(text: string, aheadMs: number) {
+  #say(text: string, aheadMs: number, told: Told = {}) {
     const time = inStory(this.#timeMs + aheadMs)
-    this.#tellPush(pushEvent('now', inStory(this.#timeMs), text, { time }, this.#context))
+    this.#tellPush(pushEvent('now', inStory(this.#timeMs), text, { ...told, time }, this.#context))
   }
 
   #tellPush(event: PushEvent) {

@@ -21,7 +21,7 @@ const pushesPerSecond = 20
 const quietSeconds = 15
 const say = (text: string) => console.log(text)
 
-const nats = await startNats({ syncAlways: true })
+const nats = await startNats()
 const service = await startService({
   natsUrl: nats.url,
   roles: 'intake,projector,edge,console',

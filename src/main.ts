@@ -9,6 +9,11 @@ async function main([command = '', ...rest]: string[]): Promise<void> {
     const { serve } = await import('./serve.ts')
     return await serve(config)
   }
+  // Who reads the output may have read enough, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
   const { runCommand } = await import('./cli/run.ts')
   await runCommand([command, ...rest], { env: process.env, out: process.stdout, err: process.stderr })
 }

@@ -26,7 +26,8 @@ export class Progress {
 
   /** Takes the line away. */
   end(): void {
-    if (this.#out.isTTY) this.#out.write('\r\u001b[K')
+    if (this.#out.isTTY && this.#first !== undefined) this.#out.write('\r\u001b[K')
+    this.#first = undefined
   }
 }
 

@@ -6,12 +6,16 @@ export type Storm = {
   resumes: number
   /** Channels a, b and c take part; each has shown so many records. */
   records: number
+  /** Without a position they just get the current state: what a storm costs anyway. */
+  afterPosition?: boolean
 }
 
 export type StormResult = {
   /** Until all sockets were open, and until each had what it had missed. */
   openMs: number
   servedMs: number
+  /** Processor time of this process meanwhile, the players' share included. */
+  cpuMs: number
   /** Records that were wrong or missing; should be 0. */
   wrong: number
 }
@@ -34,18 +38,18 @@ export async function showForStorm(
 export async function runStorm(
   { url }: TestEdge,
   positions: Map<string, string[]>,
-  { resumes, records }: Storm,
+  { resumes, records, afterPosition = true }: Storm,
 ): Promise<StormResult> {
   const startMs = performance.now()
+  const startCpu = process.cpuUsage()
   let [openMs, wrong] = [0, 0]
   const sockets: WebSocket[] = []
   await Promise.all(
     Array.from({ length: resumes }, (_, index) => {
       const key = channels[index % channels.length] ?? 'a'
-      const place = Math.floor(Math.random() * (records - 1))
-      const ws = new WebSocket(
-        `${url.replace('http', 'ws')}/metadata/channel/${key}?after=${positions.get(key)?.[place]}`,
-      )
+      const place = afterPosition ? Math.floor(Math.random() * (records - 1)) : records - 2
+      const query = afterPosition ? `?after=${positions.get(key)?.[place]}` : ''
+      const ws = new WebSocket(`${url.replace('http', 'ws')}/metadata/channel/${key}${query}`)
       sockets.push(ws)
       ws.on('open', () => {
         openMs = performance.now() - startMs
@@ -61,6 +65,7 @@ export async function runStorm(
     }),
   )
   const servedMs = performance.now() - startMs
+  const { user, system } = process.cpuUsage(startCpu)
   for (const ws of sockets) ws.terminate()
-  return { openMs, servedMs, wrong }
+  return { openMs, servedMs, cpuMs: (user + system) / 1_000, wrong }
 }

@@ -1,6 +1,7 @@
 // A small disk of its own for each nats-server, so that it can be filled: a tmpfs where this machine lets us.
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { mkdirSync, rmSync, statfsSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const fillName = 'fill'
@@ -18,13 +19,13 @@ export class Disk {
   }
 
   /** Takes all the room that is left. */
-  fill(): void {
+  async fill(): Promise<void> {
     if (!this.small) throw new Error('not a disk of its own')
-    const file = openSync(join(this.folder, fillName), 'w')
+    const file = await open(join(this.folder, fillName), 'w')
     try {
-      for (const piece of pieces) while (hasWritten(file, piece));
+      for (const piece of pieces) while (await hasWritten(file, piece));
     } finally {
-      closeSync(file)
+      await file.close()
     }
   }
 
@@ -43,9 +44,9 @@ export class Disk {
 }
 
 /** Others write to the disk meanwhile, so only an attempt tells whether there is room. */
-function hasWritten(file: number, piece: Buffer): boolean {
+async function hasWritten(file: FileHandle, piece: Buffer): Promise<boolean> {
   try {
-    return writeSync(file, piece) === piece.length
+    return (await file.write(piece)).bytesWritten === piece.length
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false
     throw error

@@ -19,6 +19,9 @@ export type LogExtent = {
 /** How long one attempt waits for its ack. */
 const attemptMs = 1_000
 const backoffMs = [50, 100, 200, 400] as const
+/** Longer than a leader change takes. A log silent for so long is away: who asks then is told soon. */
+const silenceMs = 8_000
+const awayDeadlineMs = 1_000
 const readBatchEvents = 256
 const readBatchBytes = 1024 * 1024
 /** Only an import sets it: the event's time in unix milliseconds, never decreasing. */
@@ -33,6 +36,8 @@ export class EventLog {
   readonly #connection: LogConnection
   readonly #metrics: Metrics
   #full = false
+  /** When the oldest append began since the log's last answer; undefined while every one was answered. */
+  #silentSinceMs: number | undefined
 
   constructor(connection: LogConnection, metrics: Metrics) {
     this.#connection = connection
@@ -41,8 +46,8 @@ export class EventLog {
 
   /**
    * Appends one event and resolves after JetStream's ack. Sent again under the same message id on a time-out (1 s)
-   * or without responders, with back-off, for `deadlineMs` milliseconds in all (design: 9 s); then, and at once when
-   * the log is full, throws LogUnavailable. What can never be stored (too large) throws as it is.
+   * or without responders, with back-off, for `deadlineMs` milliseconds in all (design: 9 s), one second where the log
+   * has been silent for 8; then, and at once when the log is full, throws LogUnavailable. What can never be stored (too large) throws as it is.
    * Knows nothing of the order of calls: one append in flight per channel is the intake's business.
    */
   async append(
@@ -53,7 +58,7 @@ export class EventLog {
   ): Promise<Appended> {
     const subject = `event.${channelkey}.${event.kind}`
     const payload = JSON.stringify(event)
-    const endMs = performance.now() + deadlineMs
+    const endMs = performance.now() + this.#patienceMs(deadlineMs)
     for (let attempt = 0; ; attempt++) {
       const startedMs = performance.now()
       const leftMs = endMs - startedMs
@@ -61,6 +66,7 @@ export class EventLog {
       try {
         const timeout = Math.min(attemptMs, leftMs)
         const ack = await this.#connection.js.publish(subject, payload, { msgID: messageId, timeout })
+        this.#silentSinceMs = undefined
         this.#noteFull(false)
         return { sequence: ack.seq, duplicate: ack.duplicate }
       } catch (error) {
@@ -71,10 +77,17 @@ export class EventLog {
     }
   }
 
+  #patienceMs(deadlineMs: number): number {
+    const nowMs = performance.now()
+    this.#silentSinceMs ??= nowMs
+    return nowMs - this.#silentSinceMs > silenceMs ? Math.min(deadlineMs, awayDeadlineMs) : deadlineMs
+  }
+
   /** Passes where the append may be sent again; throws else. */
   #requireRetry(error: unknown): void {
     const failure = failureOf(error)
     if (failure === 'no answer') return
+    this.#silentSinceMs = undefined
     if (failure === 'full') {
       this.#noteFull(true)
       throw new LogUnavailable('the log is full', { cause: error })

@@ -171,7 +171,7 @@ async function cutOff({ cluster, random }: World): Promise<string> {
 }
 
 async function fillDisks({ cluster }: World): Promise<string> {
-  for (const { disk } of cluster.nats) disk.fill()
+  await Promise.all(cluster.nats.map(({ disk }) => disk.fill()))
   await wait(frozenMs)
   for (const { disk } of cluster.nats) disk.free()
   return 'all three'

@@ -25,6 +25,11 @@ after(async () => {
 
 const stored = async (): Promise<number> => (await events.extent()).lastSequence
 
+async function timeout(afterMs: number): Promise<never> {
+  await new Promise(resolve => setTimeout(resolve, afterMs))
+  throw new Error('patient enough')
+}
+
 async function readAll(from: number, to: number): Promise<LoggedEvent[]> {
   const all: LoggedEvent[] = []
   for await (const event of events.read(from, to)) all.push(event)
@@ -98,6 +103,23 @@ test('an append gives up at its deadline', async () => {
   const tookMs = performance.now() - startedMs
   nats.resume()
   assert.ok(tookMs > 1_400 && tookMs < 2_500, `${tookMs} ms`)
+})
+
+test('a log that was silent for 8 s: who asks then is told within a second; one answer, and there is patience again', async () => {
+  nats.pause()
+  await assert.rejects(events.append('away', pushOf('song'), 'away-1', 8_500), LogUnavailable)
+  const startedMs = performance.now()
+  await assert.rejects(events.append('away', pushOf('song'), 'away-2', 8_500), LogUnavailable)
+  assert.ok(performance.now() - startedMs < 1_500)
+  nats.resume()
+  const again = async () =>
+    await events.append('away', pushOf('song'), 'away-3', 1_000).catch(() => undefined)
+  await until('it is back', async () => (await again()) !== undefined)
+  nats.pause()
+  const patient = events.append('away', pushOf('song'), 'away-4', 8_500)
+  await assert.rejects(Promise.race([patient, timeout(1_500)]), /patient enough/)
+  nats.resume()
+  await patient
 })
 
 test('a full log says so at once, and takes events again by itself', async () => {

@@ -7,7 +7,7 @@ import {
   DeliverPolicy,
   type JsMsg,
 } from '@nats-io/jetstream'
-import { millis, nanos } from '@nats-io/transport-node'
+import { nanos } from '@nats-io/transport-node'
 import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
 import { type RawEvent, rawEventOf } from './event-log.ts'
 import { streams } from './topology.ts'
@@ -35,6 +35,7 @@ const maxAckPending = 2_048
 const ackWaitMs = 3_000
 const pinHeader = 'Nats-Pin-Id'
 const retryMs = 1_000
+const nanosPerMs = 1_000_000n
 
 const settings = {
   filter_subject: 'event.>',
@@ -135,7 +136,9 @@ export class EventConsumer {
       ...rawEventOf({
         subject: message.subject,
         sequence: message.seq,
-        storedMs: millis(info.timestampNanos),
+        // As a bigint: a number of nanoseconds is rounded, now and then over a millisecond, and the same event read
+        // directly would then have another time.
+        storedMs: Number(message.timestampNanos / nanosPerMs),
         headers,
         data: message.data,
       }),

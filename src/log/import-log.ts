@@ -116,35 +116,35 @@ export class ImportLog {
     const head = headers()
     head.set(importHeader, `${this.#id}.${endMark}`)
     await this.#send(wakeSubject, JSON.stringify({ v: 1, kind: 'tick' }), head, true)
-    await Promise.all(this.#acks)
+    await Promise.all(this.#acks).catch(throwLogError)
   }
 
   async #send(subject: string, payload: string, head: MsgHdrs, acked: boolean): Promise<void> {
     const { nc, js } = this.#connection
     const lastSequence = this.#sequence++
-    try {
-      if (!acked) {
-        // Refused like any other where it does not follow the last one; then the next acknowledgement says so.
-        head.set('Nats-Expected-Last-Sequence', String(lastSequence))
-        nc.publish(subject, payload, { headers: head })
-        return
-      }
-      const sent = this.#sent
-      const ack = js
-        .publish(subject, payload, { headers: head, expect: { lastSequence }, timeout: ackTimeoutMs })
-        .then(() => {
-          this.#stored = sent
-        })
-      this.#acks.push(ack)
-      // One that fails while nobody waits for it is thrown by the next call.
-      ack.catch(() => undefined)
-      if (this.#acks.length >= maxAcks) await this.#acks.shift()
-    } catch (error) {
-      if (failureOf(error) === 'wrong sequence')
-        throw new LogUnavailable(`somebody else writes to the log (${messageOf(error)})`, { cause: error })
-      throw asLogError(error)
+    if (!acked) {
+      // Refused like any other where it does not follow the last one; then the next acknowledgement says so.
+      head.set('Nats-Expected-Last-Sequence', String(lastSequence))
+      nc.publish(subject, payload, { headers: head })
+      return
     }
+    const sent = this.#sent
+    const ack = js
+      .publish(subject, payload, { headers: head, expect: { lastSequence }, timeout: ackTimeoutMs })
+      .then(() => {
+        this.#stored = sent
+      })
+    this.#acks.push(ack)
+    // One that fails while nobody waits for it is thrown by the next call.
+    ack.catch(() => undefined)
+    if (this.#acks.length >= maxAcks) await this.#acks.shift()?.catch(throwLogError)
   }
+}
+
+function throwLogError(error: unknown): never {
+  if (failureOf(error) === 'wrong sequence')
+    throw new LogUnavailable(`somebody else writes to the log (${messageOf(error)})`, { cause: error })
+  throw asLogError(error)
 }
 
 /** Whether it is more than a projector's wake-up. */

@@ -4,9 +4,13 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeF
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
+import { eventsOf } from '../../src/cli/import-file.ts'
+import { fingerprintOf } from '../../src/cli/lines.ts'
 import { runCommand } from '../../src/cli/run.ts'
 import { decodeRecord } from '../../src/domain/record.ts'
 import { readValue } from '../../src/domain/value.ts'
+import { LogUnavailable } from '../../src/log/connection.ts'
+import { ImportLog } from '../../src/log/import-log.ts'
 import { StartError } from '../../src/observe/service.ts'
 import { readStream } from '../helpers/fold.ts'
 import { until } from '../helpers/log.ts'
@@ -161,9 +165,6 @@ test('an interrupted import goes on where it was', async context => {
   const target = await createWorld(context)
   const { connection } = target.log
   // As a server that dies in the middle leaves it: what was acknowledged, and some more.
-  const { ImportLog } = await import('../../src/log/import-log.ts')
-  const { eventsOf } = await import('../../src/cli/import-file.ts')
-  const { fingerprintOf } = await import('../../src/cli/lines.ts')
   const log = new ImportLog(connection, await fingerprintOf(file, 'UTC'))
   assert.equal(await log.begin(), 0)
   let sent = 0
@@ -189,7 +190,14 @@ test('an interrupted import goes on where it was', async context => {
 test('a log into which somebody pushes meanwhile refuses the import', async context => {
   const target = await createWorld(context)
   const file = write('list.csv', 'time,channelkey,artist,song\n2025-01-01T00:00:00Z,one,A,B\n')
+  const log = new ImportLog(target.log.connection, 'some file')
+  assert.equal(await log.begin(), 0)
+  for (let i = 0; i < 10; i++) await log.append({ channelkey: 'one', event: pushOf(`Song ${i}`), timeMs: i })
+  await target.log.connection.nc.flush()
+  await until('10 are there', async () => (await target.events.extent()).lastSequence === 10)
   await target.say('one', pushOf('a'))
+  await assert.rejects(log.finish(), LogUnavailable)
+  await assert.rejects(log.begin(), /not empty/)
   await fails(target, ['import', file], /not empty/)
 })
 

@@ -104,7 +104,7 @@ function* changesOf(states: Map<string, ChannelState>, channelkey: string, messa
   try {
     const event = JSON.parse(message.string())
     if (event.v !== 1) return
-    const timeMs = Math.floor(message.info.timestampNanos / 1e6)
+    const timeMs = Number(message.timestampNanos / 1_000_000n)
     const logged = { channelkey, sequence: message.seq, timeMs, event }
     changes = reduce(states.get(channelkey) ?? initialState, logged)
   } catch (error) {

@@ -111,3 +111,12 @@ test('what was written while the watcher was cut off comes without another write
   const sequence = await written
   await until('seen', () => seen.updates.at(-1)?.sequence === sequence)
 })
+
+test('its consumer vanishes, as with a server of the cluster: it is made anew from the last change', async context => {
+  const seen = await watch(context)
+  await until('caught up', () => seen.caughtUp === 1)
+  const { consumers } = writer.connection.jsm
+  for await (const { name } of consumers.list('KV_channel')) await consumers.delete('KV_channel', name)
+  const sequence = await write('vanished', 'value', 'vanished-1')
+  await until('the change after it', () => seen.updates.at(-1)?.sequence === sequence, 10_000)
+})

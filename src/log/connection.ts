@@ -39,6 +39,8 @@ const reconnectJitterMs = 100
 /** Two unanswered pings make a dead connection, so a frozen server is noticed after 3 to 4.5 s; the others are tried then. */
 const pingIntervalMs = 1_500
 const connectTimeoutMs = 5_000
+/** In a cluster a request may be lost with the server it went to; the client's own 5 s is long for one who then asks again. */
+const requestTimeoutMs = 2_000
 
 /** Connects, for ever reconnecting afterwards; metrics null: not the one that they tell of. Throws a StartError on an unreachable server, refused credentials, a server older than 2.12 or one without JetStream. */
 export async function connectLog(
@@ -69,7 +71,7 @@ export async function connectLog(
   })
   try {
     requireServer(nc, where)
-    const jsm = await jetstreamManager(nc).catch(error => {
+    const jsm = await jetstreamManager(nc, { timeout: requestTimeoutMs }).catch(error => {
       throw new StartError(`NATS at ${where}: JetStream does not answer (${messageOf(error)})`)
     })
     const another = (purpose: string) => connectLog(address, `${name} ${purpose}`, log, null)
@@ -165,7 +167,7 @@ function supervise(
   follow().catch(error => log.error({ error: messageOf(error) }, 'the connection is no longer followed'))
   return {
     nc,
-    js: jetstream(nc),
+    js: jetstream(nc, { timeout: requestTimeoutMs }),
     jsm,
     log,
     connected: () => connected,

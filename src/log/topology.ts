@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import {
   DiscardPolicy,
   JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
   PersistMode,
   StorageType,
   StoreCompression,
@@ -39,12 +41,15 @@ const duplicateWindowMs = 2 * 60_000
 const dayMs = 86_400_000
 /** A session that lapsed leaves a marker for so long, so that those who follow it learn of it. */
 const lapseMarkerMs = 5 * 60_000
+const makeTimeoutMs = 10_000
 const incarnationKey = 'nownext-incarnation'
 const incarnationForm = /^[0-9a-f]{8}$/
 
 /** Makes what is missing (any number of processes may do so at once). Throws a StartError where an existing stream is not ours or cannot be brought to these options. */
-export async function ensureTopology(connection: LogConnection, options: TopologyOptions): Promise<Topology> {
+export async function ensureTopology(hasty: LogConnection, options: TopologyOptions): Promise<Topology> {
   const { replicas } = options
+  // To make a stream of three replicas may take a while, and asking twice makes it no faster.
+  const connection = { ...hasty, jsm: await managerOf(hasty) }
   const maxAge = nanos(options.retentionDays * dayMs)
   const shared = {
     storage: StorageType.File,
@@ -108,6 +113,10 @@ function topologyOf({ config }: StreamInfo): Topology {
   const incarnation = config.metadata?.[incarnationKey] ?? ''
   if (!incarnationForm.test(incarnation)) throw notOurs(streams.channel, `it has no ${incarnationKey}`)
   return { incarnation, retentionMs: millis(config.max_age) }
+}
+
+async function managerOf({ nc }: LogConnection): Promise<JetStreamManager> {
+  return await jetstreamManager(nc, { timeout: makeTimeoutMs, checkAPI: false })
 }
 
 type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }

@@ -1,5 +1,6 @@
 // The independent reader of both logs, and what it says of pushes and clients. It trusts nobody: EVENTS is folded anew
 // here, the bucket is compared with that, and the clients' frames with the bucket.
+import { AssertionError } from 'node:assert/strict'
 import { type JsMsg, jetstreamManager } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { readValue } from '../../src/domain/value.ts'
@@ -39,20 +40,20 @@ export class Judge {
     this.#nc = nc
   }
 
-  /** Reads on to the end of both logs. Throws an AssertionError where the bucket is not the fold of EVENTS. */
-  async readOn(): Promise<void> {
+  /** Reads on to the end of both logs. Resolves to where the bucket is not the fold of EVENTS: the first place, and how many. */
+  async readOn(): Promise<string[]> {
     this.#fold ??= new Fold(await this.#incarnation())
     const said = await readAll(this.#nc, 'EVENTS', this.#lastEvent + 1)
     this.#lastEvent = said.at(-1)?.seq ?? this.#lastEvent
     for (const message of said) this.#noteSaid(message)
     const expected = this.#fold.more(said)
     const values = await this.#values(expected.length)
-    for (const [index, value] of expected.entries()) {
-      checkValue(value, values[index])
+    const wrong = expected.flatMap((value, index) => {
       this.#noteShown(value)
-    }
-    if (values.length > expected.length)
-      throw new Error('the bucket channel has values that no event explains')
+      return complaintOf(() => checkValue(value, values[index]))
+    })
+    if (values.length > expected.length) wrong.push('there are values that no event explains')
+    return wrong.length === 0 ? [] : [`channel is not the fold of EVENTS, ${wrong.length} times: ${wrong[0]}`]
   }
 
   /** Whether each client has got everything. */
@@ -167,6 +168,16 @@ export class Judge {
   async #incarnation(): Promise<string> {
     const { config } = await (await jetstreamManager(this.#nc)).streams.info('KV_channel')
     return config.metadata?.['nownext-incarnation'] ?? ''
+  }
+}
+
+function complaintOf(check: () => void): string[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    if (error instanceof AssertionError) return [error.message]
+    throw error
   }
 }
 

@@ -59,7 +59,12 @@ class Namespaces implements Network {
   }
 
   get cleanUp(): string {
-    return [...places.map(index => `ip netns del ${this.#name}-${index}`), `ip link del ${this.#name}`]
+    // A namespace lives on while a killed process still goes, and its link with it.
+    const ofPlaces = places.flatMap(index => [
+      `ip link del ${this.#link(index)}`,
+      `ip netns del ${this.#name}-${index}`,
+    ])
+    return [...ofPlaces, `ip link del ${this.#name}`]
       .map(command => `${command} 2>/dev/null`)
       .concat('true')
       .join('; ')

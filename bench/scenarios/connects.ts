@@ -1,0 +1,93 @@
+// Thousands of WebSockets at once, each with its snapshot; and what an idle one takes.
+import { Generator } from '../harness/generator.ts'
+import { alternate, median, medianOf } from '../harness/measure.ts'
+import { type Server, startReference, startService } from '../harness/processes.ts'
+import { atLeast, atMost, figure, type Scenario } from '../harness/rows.ts'
+import { createWorld, keyOf } from '../harness/seed.ts'
+
+const rounds = 5
+const clients = 9_000
+const memoryRounds = 3
+
+export const connects: Scenario = {
+  name: 'connects',
+  title: 'Connecting, and idle WebSockets',
+  about:
+    '9,000 WebSockets, 400 outstanding; one counts as connected when its snapshot has come (now and next; the bare ' +
+    'server sends the same bytes). Memory: resident, with garbage collected before and after, a fresh process each time.',
+  async run(report) {
+    const world = await createWorld({ channels: 100 })
+    const path = `/metadata/channel/${keyOf(0)}`
+    const edge = await startService('edge', world.nats.url)
+    const snapshot = await snapshotOf(edge, `${path}.json?type=all`)
+    const bare = await startReference('bare-uws', { snapshot })
+    const { a, b } = await alternate(
+      rounds,
+      () => connectAll(edge, path),
+      () => connectAll(bare, path),
+    )
+    report(
+      atLeast(
+        'connects a second',
+        median(a) / median(b),
+        0.9,
+        `${figure(median(a))} against ${figure(median(b))} of bare uWebSockets.js`,
+      ),
+    )
+    await edge.stop()
+    await bare.stop()
+    const idle = await alternate(
+      memoryRounds,
+      async () => idleBytes(await startService('edge', world.nats.url), path),
+      async () => idleBytes(await startReference('bare-uws', { snapshot }), path),
+    )
+    const of = (list: number[]) => medianOf(list, bytes => bytes)
+    report(
+      atMost(
+        'memory per idle WebSocket over bare uWebSockets.js',
+        (of(idle.a) - of(idle.b)) / 1024,
+        1,
+        `${figure(of(idle.a) / 1024)} KB against ${figure(of(idle.b) / 1024)} KB`,
+        'KB',
+      ),
+    )
+    await world.stop()
+  },
+}
+
+/** The two records in the order of a snapshot. */
+async function snapshotOf({ address }: Server, path: string): Promise<string[]> {
+  const records = (await (await fetch(`http://${address}${path}`)).json()) as object[]
+  return records.reverse().map(record => JSON.stringify(record))
+}
+
+/** Connects a second. */
+async function connectAll(server: Server, path: string): Promise<number> {
+  const generator = new Generator()
+  await generator.server(server.pid)
+  const { seconds, failed } = await generator.connect({
+    address: server.address,
+    path,
+    count: clients,
+    snapshot: true,
+  })
+  if (failed > 0) throw new Error(`${failed} clients could not connect`)
+  await generator.disconnect()
+  generator.stop()
+  await server.collect()
+  return clients / seconds
+}
+
+async function idleBytes(server: Server, path: string): Promise<number> {
+  const generator = new Generator()
+  const plan = { address: server.address, path, snapshot: true }
+  await generator.connect({ ...plan, count: 500 })
+  await server.collect()
+  const before = server.memory().rss
+  await generator.connect({ ...plan, count: clients })
+  await server.collect()
+  const after = server.memory().rss
+  generator.stop()
+  await server.stop()
+  return ((after - before) * 1024) / clients
+}

@@ -1,4 +1,6 @@
 // The connection to NATS, and the only place where its errors are told apart.
+import { performance } from 'node:perf_hooks'
+import { setTimeout as wait } from 'node:timers/promises'
 import {
   JetStreamApiError,
   type JetStreamClient,
@@ -234,6 +236,22 @@ export function asLogError(error: unknown): unknown {
   const failure = failureOf(error)
   if (failure !== 'no answer' && failure !== 'full' && failure !== 'closed') return error
   return new LogUnavailable(`the log is not available: ${messageOf(error)}`, { cause: error })
+}
+
+/** How long a start waits for a server that does not answer yet: one that is very busy, or elects its leaders. */
+const patienceMs = 30_000
+
+/** Asks again for as long as nobody answers, up to 30 s. For a start only; throws what the last attempt threw. */
+export async function askPatiently<T>(ask: () => Promise<T>): Promise<T> {
+  const endMs = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (failureOf(error) !== 'no answer' || performance.now() > endMs) throw error
+      await wait(reconnectWaitMs)
+    }
+  }
 }
 
 export function messageOf(error: unknown): string {

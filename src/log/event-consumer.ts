@@ -8,7 +8,7 @@ import {
   type JsMsg,
 } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
-import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
+import { askPatiently, asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
 import { type RawEvent, rawEventOf } from './event-log.ts'
 import { streams } from './topology.ts'
 
@@ -66,7 +66,7 @@ export class EventConsumer {
   /** Makes the consumer if it is missing, and begins to pull. Throws LogUnavailable. */
   async start(): Promise<void> {
     try {
-      await this.#ensure()
+      await askPatiently(() => this.#ensure())
       const consumer = await this.#connection.js.consumers.get(streams.events, durable)
       if (this.#stopped) return
       const messages = await consumer.consume({

@@ -13,7 +13,7 @@ import {
 } from '@nats-io/jetstream'
 import { millis, nanos } from '@nats-io/transport-node'
 import { StartError } from '../observe/service.ts'
-import { asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
+import { askPatiently, asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
 
 export type TopologyOptions = { replicas: number; retentionDays: number }
 
@@ -123,7 +123,9 @@ type Wanted = Partial<StreamConfig> & { name: string; subjects: string[] }
 
 async function ensure(connection: LogConnection, wanted: Wanted): Promise<StreamInfo> {
   try {
-    const found = (await find(connection, wanted.name)) ?? (await create(connection, wanted))
+    const found = await askPatiently(
+      async () => (await find(connection, wanted.name)) ?? (await create(connection, wanted)),
+    )
     requireOurs(found, wanted)
     return await raise(connection, found, wanted)
   } catch (error) {

@@ -1,7 +1,7 @@
 // A process of the cluster: started, killed, stopped for a while, started again with the same address.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, openSync, readFileSync } from 'node:fs'
+import { appendFileSync, closeSync, openSync, readFileSync } from 'node:fs'
 import type { Guard } from './guard.ts'
 
 export type ProcessOptions = {
@@ -57,14 +57,16 @@ export class LocalProcess {
       // A Ctrl-C is for the one who started all of them, who stops them in order.
       detached: true,
     })
+    closeSync(log)
     child.on('error', error => appendFileSync(logFile, `${name} can't be started: ${error.message}\n`))
     this.#child = child
     if (child.pid !== undefined) guard.add(child.pid)
-    this.#exited = once(child, 'exit').finally(() => {
+    const ended = () => {
       if (child.pid !== undefined) guard.remove(child.pid)
       if (this.#child === child) this.#child = undefined
-    })
-    this.#exited.catch(() => undefined)
+    }
+    // One that can't be started has no exit, only an error.
+    this.#exited = once(child, 'exit').then(ended, ended)
   }
 
   /** Starts it and resolves when it serves. Throws with the end of its log when it does not. */

@@ -17,6 +17,8 @@ export type Command = {
   /** Names of the operands; those in brackets may be left out. */
   operands: readonly string[]
   description: string
+  /** What --help says besides. */
+  more?: string
   flags: readonly Flag[]
   /** Throws a StartError of one line where it cannot do what is asked. */
   run(call: Call): Promise<void>

@@ -34,11 +34,12 @@ ${flagsHelp(optionsFor('serve'))}
 /** What `nownext <command> --help` says. */
 export function commandHelp(command: Command): string {
   const own = command.flags.length === 0 ? '' : `${flagsHelp(command.flags)}\n\n`
+  const more = command.more === undefined ? '' : `${command.more}\n\n`
   return `${command.description}.
 
 Usage: nownext ${usage(command)} [flags]
 
-${own}Where the service is:
+${more}${own}Where the service is:
 ${flagsHelp(optionsFor('client'))}
 `
 }

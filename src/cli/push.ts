@@ -24,6 +24,7 @@ export const pushCommand: Command = {
   name: 'push',
   operands: ['channelkey', '[token]'],
   description: 'Push what is playing',
+  more: 'A token that begins with - goes behind --, as in `push --song X -- demo_pop -token`, or into --token-file.',
   flags: [...fields, tokenFileFlag, jsonFlag],
   run: push,
 }
@@ -32,7 +33,9 @@ async function push({ config, flags, operands: [key = '', operand], output }: Ca
   const file = flags.text('token-file')
   const token = operand ?? (file === undefined ? undefined : readTokenFile(file))
   if (token === undefined)
-    throw new StartError('push needs the token: push <channelkey> <token>, or --token-file')
+    throw new StartError(
+      'push needs the token: push <channelkey> <token>, or --token-file (-- before a token that begins with -)',
+    )
   const query = new URLSearchParams()
   for (const { flag } of fields) {
     const value = flags.text(flag)

@@ -1,7 +1,7 @@
 // The admin token: set by the operator, else generated into the data folder and used again from there.
-import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { generateToken } from '../domain/keys.ts'
 import { StartError } from '../observe/service.ts'
 import { type Config, options } from './options.ts'
 
@@ -18,7 +18,7 @@ export function loadAdminToken({ adminToken, data }: Pick<Config, 'adminToken' |
   try {
     mkdirSync(data, { recursive: true, mode: 0o700 })
     // 'wx': of two that start at once, one makes it and the other reads it.
-    writeFileSync(file, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+    writeFileSync(file, `${generateToken()}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST') throw new StartError(`the admin token cannot be written to ${file}: ${code}`)

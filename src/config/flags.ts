@@ -38,6 +38,10 @@ export function readFlags(argv: readonly string[], known: readonly Flag[]): Give
 }
 
 function unknownFlag(name: string, known: readonly Flag[]): StartError {
+  if (!name.startsWith('--'))
+    return new StartError(
+      `unknown flag ${name}; what begins with - and is no flag goes behind --; see --help`,
+    )
   const names = known.map(({ flag }) => `--${flag}`)
   return new StartError(`unknown flag ${name}${didYouMean(name, names, '--')}; see --help`)
 }

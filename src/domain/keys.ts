@@ -20,7 +20,13 @@ export function isToken(text: string): boolean {
   return broughtToken.test(text)
 }
 
-/** A new push token: 32 URL-safe characters, 192 random bits. */
+/**
+ * A new token: 32 URL-safe characters, over 191 random bits. It begins with a letter or a digit, since a command line
+ * takes what begins with '-' for a flag.
+ */
 export function generateToken(): string {
-  return randomBytes(24).toString('base64url')
+  for (;;) {
+    const token = randomBytes(24).toString('base64url')
+    if (/^[A-Za-z0-9]/.test(token)) return token
+  }
 }

@@ -84,7 +84,7 @@ const bad: Array<[argv: string[], message: string]> = [
   [['--host', '--edge-port', '1'], '--host needs a value: a text'],
   [['--edge-prot', '1'], 'unknown flag --edge-prot (did you mean --edge-port?); see --help'],
   [['--something-else'], 'unknown flag --something-else; see --help'],
-  [['-p', '1'], 'unknown flag -p; see --help'],
+  [['-p', '1'], 'unknown flag -p; what begins with - and is no flag goes behind --; see --help'],
   [['--console-url', 'http://x'], 'unknown flag --console-url; see --help'],
   [['edge'], 'serve takes flags only, not "edge"; see --help'],
   [

@@ -2,7 +2,13 @@
 // API share it.
 import { setImmediate as turn } from 'node:timers/promises'
 import { readEtype } from '../domain/etype.ts'
-import { csvHeader, encodeCsvRows, encodeRow, type PlayFilter, type PlayRow } from '../domain/history.ts'
+import {
+  csvHeader,
+  encodeCsvRows,
+  type PlayFilter,
+  type PlayRow,
+  type RowEncoder,
+} from '../domain/history.ts'
 import { readTime } from '../domain/time.ts'
 import { type FieldError, Problem } from './errors.ts'
 
@@ -106,6 +112,7 @@ export function historyContentType(form: HistoryForm): string {
 export async function encodeHistory(
   form: HistoryForm,
   rows: PlayRow[],
+  encodeRow: RowEncoder,
   positionOf: (sequence: number) => string,
 ): Promise<string> {
   const parts: string[] = []

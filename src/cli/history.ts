@@ -2,7 +2,7 @@
 
 import { Problem } from '../api/errors.ts'
 import { encodeHistory, maxHistoryLimit, readHistoryQuery } from '../api/history.ts'
-import type { PlayRow } from '../domain/history.ts'
+import { encodeOperatorRow, type PlayRow } from '../domain/history.ts'
 import { isKey } from '../domain/keys.ts'
 import { textOf } from '../domain/record.ts'
 import { History } from '../log/history.ts'
@@ -86,12 +86,12 @@ async function print(
   positionOf: (sequence: number) => string,
 ): Promise<void> {
   if (format !== 'table') {
-    const text = await encodeHistory(format === 'csv' ? 'csv' : 'json', rows, positionOf)
+    const text = await encodeHistory(format === 'csv' ? 'csv' : 'json', rows, encodeOperatorRow, positionOf)
     return await output.text(format === 'json' ? `${text}\n` : text)
   }
-  const cells = rows.map(({ record, played, shown }) => [
+  const cells = rows.map(({ record, played, reason }) => [
     record.start,
-    played === null ? 'now' : shown ? clock(played) : 'late',
+    played === null ? 'now' : reason === null ? clock(played) : 'late',
     textOf(record),
     record.id,
   ])

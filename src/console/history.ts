@@ -10,6 +10,7 @@ import {
   nextPage,
   readHistoryQuery,
 } from '../api/history.ts'
+import { encodeOperatorRow } from '../domain/history.ts'
 import { type Station, zoneOf } from '../domain/registry.ts'
 import { LogUnavailable } from '../log/connection.ts'
 import type { HistoryPage, HistoryRequest } from '../log/history.ts'
@@ -65,7 +66,9 @@ async function answer(
   const page = await pageOf(history, { channels, filter: { ...filter, stationkey }, limit, before })
   if (page.next !== null)
     reply.header('Link', nextLink(nextPage(path, parameters, history.positionOf(page.next))))
-  const text = await encodeHistory(form, page.rows, sequence => history.positionOf(sequence))
+  const text = await encodeHistory(form, page.rows, encodeOperatorRow, sequence =>
+    history.positionOf(sequence),
+  )
   // As bytes: Fastify would change the content type.
   return reply.header('Content-Type', historyContentType(form)).send(Buffer.from(text))
 }

@@ -1,5 +1,6 @@
 // The history (rule 27): one row per play, made from the values of one channel, the newest first.
 import { encodeRecord, type MetadataRecord } from './record.ts'
+import type { LateReason } from './state.ts'
 import type { HistoryValue } from './value.ts'
 
 /** One play. */
@@ -10,8 +11,10 @@ export type PlayRow = {
   record: MetadataRecord
   /** Seconds for which it was current; null while it is. */
   played: number | null
-  /** false: it came too late, and nobody was shown it (rule 14). */
-  shown: boolean
+  /** Why nobody was shown it; null: it was shown. */
+  reason: LateReason | null
+  /** Of its push, and of those that corrected it: each once, the first ones first. */
+  warnings: string[]
 }
 
 /** Makes plays of a channel's values, given one after the other, the newest first. */
@@ -20,19 +23,24 @@ export class PlaysBackwards {
   #nextStart: number | null = null
   /** The newest record of the play whose beginning is not found yet. */
   #last: MetadataRecord | null = null
+  /** Of the corrections since then. */
+  #warnings: string[] = []
 
   /** The row that this value began, if any. */
-  take({ sequence, play, now }: HistoryValue): PlayRow | null {
+  take({ sequence, play, now, warnings }: HistoryValue): PlayRow | null {
     if (play?.kind === 'late') {
       this.#last ??= now
-      return { sequence, record: play.record, played: 0, shown: false }
+      return { sequence, record: play.record, played: 0, reason: play.reason, warnings }
     }
     const record = this.#last ?? now
+    if (play !== null) this.#warnings = [...new Set([...warnings, ...this.#warnings])]
     if (play?.kind !== 'new' || record === null || now === null) {
       this.#last = record
       return null
     }
-    const row = { sequence, record, played: playedSeconds(record, this.#nextStart), shown: true }
+    const played = playedSeconds(record, this.#nextStart)
+    const row = { sequence, record, played, reason: null, warnings: this.#warnings }
+    this.#warnings = []
     this.#nextStart = now.start_timestamp
     this.#last = null
     return row
@@ -76,9 +84,19 @@ export function withoutExtdata(row: PlayRow): PlayRow {
   return { ...row, record: { ...row.record, extdata: null } }
 }
 
-/** The record of rule 19, with `played` and `shown`. */
-export function encodeRow({ record, played, shown }: PlayRow, position: string): string {
-  return `${encodeRecord(record, position).slice(0, -1)},"played":${played},"shown":${shown}}`
+/** A row as JSON, with its position. */
+export type RowEncoder = (row: PlayRow, position: string) => string
+
+/** For players: the record of rule 19, with `played` and `shown`. */
+export function encodeRow({ record, played, reason }: PlayRow, position: string): string {
+  return `${encodeRecord(record, position).slice(0, -1)},"played":${played},"shown":${reason === null}}`
+}
+
+/** For the operator: why it was not shown, and the warnings, besides (rule 14). */
+export function encodeOperatorRow(row: PlayRow, position: string): string {
+  const { reason, warnings } = row
+  const more = `"reason":${JSON.stringify(reason)},"warnings":${JSON.stringify(warnings)}`
+  return `${encodeRow(row, position).slice(0, -1)},${more}}`
 }
 
 const csvColumns = [

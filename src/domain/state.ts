@@ -65,9 +65,13 @@ export const initialState: ChannelState = {
 }
 
 /** What a change was, for the history: late plays carry the record that was not shown. */
-export type PlayEntry =
-  | { kind: 'new' | 'correction' }
-  | { kind: 'late'; reason: 'older' | 'overtaken' | 'old list' | 'too many held'; record: MetadataRecord }
+export type PlayEntry = { kind: 'new' | 'correction' } | LatePlay
+
+/** A play that nobody was shown, and why. */
+export type LatePlay = { kind: 'late'; reason: LateReason; record: MetadataRecord }
+
+/** Why a play was never shown (rules 14 and 15). */
+export type LateReason = 'older' | 'overtaken' | 'old list' | 'too many held'
 
 /** One change of what listeners see or of what the reducer must remember: one value in the bucket `channel`. */
 export type Change = {

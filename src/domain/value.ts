@@ -95,11 +95,13 @@ export type HistoryValue = {
   play: PlayEntry | null
   /** The current record after this change. */
   now: MetadataRecord | null
+  /** What was repaired or ignored of the push. */
+  warnings: string[]
 }
 
 /** Throws on an unknown version, and on anything that is no value. */
 export function readHistoryValue(sequence: number, json: string): HistoryValue {
-  const { v, prev, now, play, state } = JSON.parse(json)
+  const { v, prev, now, play, state, warnings } = JSON.parse(json)
   requireVersion(String(v))
   const raw = hasRawParts(now) || play?.kind === 'late' ? members(json) : undefined
   return {
@@ -108,6 +110,7 @@ export function readHistoryValue(sequence: number, json: string): HistoryValue {
     life: state.deletedRevision,
     play: play?.kind === 'late' ? { ...play, record: recordOf(play.record, lateRecord(raw)) } : play,
     now: recordOf(now, raw?.get('now')),
+    warnings,
   }
 }
 

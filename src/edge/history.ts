@@ -9,6 +9,7 @@ import {
   nextPage,
   readHistoryQuery,
 } from '../api/history.ts'
+import { encodeRow } from '../domain/history.ts'
 import type { Channel } from '../domain/registry.ts'
 import { zoneOf } from '../domain/registry.ts'
 import { historyValueOf } from '../log/channel-past.ts'
@@ -90,7 +91,9 @@ export class EdgeHistory {
     })
     const stationkey = route.scope === 'station' ? route.key : null
     const page = await this.#page({ channels, filter: { ...filter, stationkey }, ...place })
-    const text = await encodeHistory(route.form, page.rows, sequence => this.#history.positionOf(sequence))
+    const text = await encodeHistory(route.form, page.rows, encodeRow, sequence =>
+      this.#history.positionOf(sequence),
+    )
     const answer = represent(etagged(historyContentType(route.form), Buffer.from(text)), headers.ifNoneMatch)
     const next = page.next === null ? [] : [this.#linkTo(path, parameters, page.next)]
     exchange.reply({ ...answer, headers: [...answer.headers, ...next] }, serving.draining())

@@ -77,12 +77,12 @@ function fitting(values: HistoryValue[]): HistoryValue[] {
 }
 
 /** About what a value takes in memory. */
-function bytesOf({ now, play }: HistoryValue): number {
+function bytesOf({ now, play, warnings }: HistoryValue): number {
   const late = play?.kind === 'late' ? play.record : null
   return [now, late].reduce((sum, record) => {
     if (record === null) return sum
     const { extdata, externalid, images } = record
     const rest = (extdata?.length ?? 0) + (externalid?.length ?? 0) + (images === null ? 0 : 1000)
     return sum + 1000 + rest
-  }, 200)
+  }, 200 + warnings.join().length)
 }

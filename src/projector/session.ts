@@ -85,8 +85,10 @@ export class Session {
     const fold = this.#fold
     if (fold === undefined || !this.#caughtUp)
       throw new RebuildFailed('the projector is still folding what was said before')
-    if (fold.guest !== undefined) throw new RebuildFailed('another rebuild is under way')
-    return new Rebuild({ ...this.#parts, openReader, isLive: live => live === this.#fold }, fold)
+    return new Rebuild(
+      { ...this.#parts, openReader, live: () => this.#fold, hasEnded: () => this.#ended },
+      fold,
+    )
   }
 
   /** Resolves when all that was received is folded, written and acknowledged, or the session has ended. */
@@ -172,11 +174,22 @@ export class Session {
     const { kind } = event.event
     try {
       const known = states.get(channelkey)
-      const { values, known: after } = foldEvent(known, event, this.#parts.incarnation, writer.lastSequence)
+      const {
+        values,
+        known: after,
+        late,
+      } = foldEvent(known, event, this.#parts.incarnation, writer.lastSequence)
       if (values.length > 0) states.set(channelkey, after)
       writer.send(sequence, values)
       this.#parts.ticks.arm(channelkey, dueMs(after.state), kind === 'tick' ? timeMs : undefined)
       this.#parts.metrics.projectorEvents.inc({ kind })
+      for (const { reason, record } of late) {
+        const { artist, song, id } = record
+        this.#parts.log.info(
+          { channelkey, sequence, reason, artist, song, id },
+          'a play is not shown: it is late',
+        )
+      }
     } catch (error) {
       this.#skip(event, error, 'poisonous')
     }

@@ -1,7 +1,7 @@
 // What one event writes: its changes as values, with the sequences that they will get.
 import type { LoggedEvent } from '../domain/event.ts'
 import { reduce } from '../domain/now-next.ts'
-import type { Change } from '../domain/state.ts'
+import type { Change, LatePlay } from '../domain/state.ts'
 import { encodeValue } from '../domain/value.ts'
 import type { ValueToWrite } from '../log/channel-bucket.ts'
 import { encodePosition } from '../log/position.ts'
@@ -11,6 +11,8 @@ export type Folded = {
   values: ValueToWrite[]
   /** What is known of the channel once they are written. */
   known: Known
+  /** What nobody is shown of it (rules 14 and 15). */
+  late: LatePlay[]
 }
 
 /**
@@ -25,15 +27,17 @@ export function foldEvent(
 ): Folded {
   const changes = reduce(known.state, event)
   const values: ValueToWrite[] = []
+  const late: LatePlay[] = []
   let { state, sequence: prev } = known
   for (const [index, change] of changes.entries()) {
     const sequence = lastSequence + index + 1
     const place = { event: event.sequence, done: index === changes.length - 1, prev }
     values.push(valueOfChange(event.channelkey, change, place, incarnation, sequence))
+    if (change.play?.kind === 'late') late.push(change.play)
     state = change.state
     prev = change.removed ? 0 : sequence
   }
-  return { values, known: { state, sequence: prev } }
+  return { values, known: { state, sequence: prev }, late }
 }
 
 /** The value of one change; sequence: that which it will get. */

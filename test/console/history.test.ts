@@ -44,6 +44,7 @@ async function start() {
     for (const option of options)
       await log.now(option, number * 100, `Artist - ${option} ${number}`, { extdata: '{"x":1}' })
   return {
+    log,
     ask: (path: string, authorization = `Bearer ${adminToken}`) =>
       fetch(`http://127.0.0.1:${app.port}/api/${path}`, { headers: { authorization } }),
     async stop() {
@@ -65,6 +66,16 @@ test('all of a channel, with extdata, whatever its option', async () => {
   }
 })
 
+test('why a play was not shown, and the warnings', async () => {
+  await world.log.now('public', 10_000, 'Artist - Current', { time: 10_000, warnings: ['cover: dropped'] })
+  await world.log.now('public', 10_010, 'Artist - Late', { time: 9_990 })
+  const answer = await world.ask('channels/public/history.json?limit=2')
+  const [late, current] = (await answer.json()) as Array<Record<string, unknown>>
+  assert.deepEqual([late?.['shown'], late?.['reason'], late?.['warnings']], [false, 'older', []])
+  assert.deepEqual([current?.['shown'], current?.['reason']], [true, null])
+  assert.deepEqual(current?.['warnings'], ['cover: dropped'])
+})
+
 test('a station, page by page, as CSV', async () => {
   let path: string | undefined = 'stations/s/history.csv?limit=40'
   const lines: string[] = []
@@ -74,8 +85,8 @@ test('a station, page by page, as CSV', async () => {
     lines.push(...(await answer.text()).split('\r\n').slice(1, -1))
     path = /^<\/api\/([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
   }
-  assert.equal(lines.length, plays * 3)
-  assert.equal(new Set(lines).size, plays * 3)
+  assert.equal(lines.length, plays * 3 + 2)
+  assert.equal(new Set(lines).size, plays * 3 + 2)
 })
 
 test('wants credentials and a known key; bad input names the parameter', async () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import {
   csvHeader,
   encodeCsvRows,
+  encodeOperatorRow,
   encodeRow,
   isWanted,
   type PlayRow,
@@ -35,8 +36,8 @@ function rowsOf(story: Story): PlayRow[] {
 
 function told(story: Story): string[] {
   return rowsOf(story).map(
-    ({ record, played, shown }) =>
-      `${record.artist} - ${record.song} ${record.duration} ${played}${shown ? '' : ' not shown'}`,
+    ({ record, played, reason }) =>
+      `${record.artist} - ${record.song} ${record.duration} ${played}${reason === null ? '' : ` not shown: ${reason}`}`,
   )
 }
 
@@ -72,7 +73,7 @@ const table: Array<[name: string, story: Story, rows: string[]]> = [
       .now(100, 'B - Two', { time: 100 })
       .now(110, 'L - Late', { time: 50 })
       .now(150, 'C - Three'),
-    ['C - Three 0 null', 'L - Late 0 0 not shown', 'B - Two 0 50', 'A - One 0 100'],
+    ['C - Three 0 null', 'L - Late 0 0 not shown: older', 'B - Two 0 50', 'A - One 0 100'],
   ],
   [
     'a fallback is a play that ends the one before it',
@@ -135,7 +136,7 @@ test('of any story: a row for each play and each late one, in order; played is n
         sequences,
         [...new Set(sequences)].sort((a, b) => b - a),
       )
-      const shown = rows.filter(row => row.shown)
+      const shown = rows.filter(row => row.reason === null)
       assert.ok(shown.slice(1).every(row => row.played !== null && row.played >= 0))
       assert.ok(shown.every(({ record, played }) => !record.duration || (played ?? 0) <= record.duration))
       assert.equal(shown[0]?.played ?? null, null)
@@ -154,6 +155,29 @@ test('a row is the record of rule 19 with played and shown, byte for byte what w
   const { position, played, shown, ...rest } = JSON.parse(json)
   assert.deepEqual([position, played, shown], ['p'.repeat(16), null, true])
   assert.equal(Object.keys(rest).length, Object.keys(row.record).length)
+})
+
+test('the operator also reads why a play was not shown, and the warnings of its push and its corrections, each once', () => {
+  const story = new Story()
+    .now(0, 'A - One', { time: 0 })
+    .now(100, 'B - Two', { time: -5_000 })
+    .now(110, 'B - Two', { duration: 50, warnings: ['cover: dropped'] })
+    .now(120, 'B - Two', { duration: 60, warnings: ['cover: dropped'] })
+    .now(130, 'C - Three', { time: 130 })
+    .now(131, 'L - Late', { time: 100 })
+  const [late, , two, one] = rowsOf(story).map(row => JSON.parse(encodeOperatorRow(row, 'p'.repeat(16))))
+  assert.deepEqual([late.shown, late.reason, late.warnings], [false, 'older', []])
+  assert.deepEqual([two.shown, two.reason, two.warnings.length], [true, null, 2])
+  assert.match(two.warnings[0], /^time: /)
+  assert.equal(two.warnings[1], 'cover: dropped')
+  assert.deepEqual(one.warnings, [])
+  const [row] = rowsOf(story)
+  assert.ok(row)
+  assert.deepEqual(
+    Object.keys(JSON.parse(encodeRow(row, ''))).slice(-2),
+    ['played', 'shown'],
+    'players do not',
+  )
 })
 
 test('CSV: whatever the texts, they come back', () => {

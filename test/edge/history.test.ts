@@ -91,6 +91,7 @@ test('one row per play: the last fields, the first start; late ones not shown; p
   assert.deepEqual([three?.['song'], three?.['played'], three?.['shown']], ['Three', null, true])
   assert.deepEqual(three?.['externalid'], { a: '1' })
   assert.deepEqual([late?.['song'], late?.['played'], late?.['shown']], ['Late', 0, false])
+  assert.ok(late && !('reason' in late) && !('warnings' in late), 'they are for the operator')
   assert.deepEqual([two?.['song'], two?.['played'], two?.['album']], ['Two', 45, ''])
   assert.deepEqual([one?.['played'], one?.['album'], one?.['duration']], [120, 'Mended', 120])
   assert.equal(one?.['start_timestamp'], zeroMs / 1000)

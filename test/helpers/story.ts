@@ -32,6 +32,7 @@ export type Told = Partial<Omit<Element, 'song' | 'artist'>> & {
   time?: number
   receivedAt?: number
   intake?: string
+  warnings?: string[]
 }
 
 export class Story {
@@ -124,7 +125,7 @@ export function pushEvent(
   told: Told,
   context: ChannelContext,
 ): PushEvent {
-  const { time, receivedAt = at, intake = 'intake-1', ...fields } = told
+  const { time, receivedAt = at, intake = 'intake-1', warnings = [], ...fields } = told
   const [artist = '', song = ''] = text.includes(' - ') ? text.split(' - ') : ['', text]
   const element = { ...plainElement, artist, song, ...fields }
   const given = (Object.keys({ artist, song, ...fields }) as ElementField[]).filter(field => element[field])
@@ -141,7 +142,7 @@ export function pushEvent(
     explicit,
     receivedMs,
     intake,
-    warnings: [],
+    warnings,
     context,
   }
 }

@@ -9,6 +9,7 @@ const value = (sequence: number, prev = sequence - 1): HistoryValue => ({
   life: 0,
   play: null,
   now: null,
+  warnings: [],
 })
 const sequences = (newest: NewestValues, key: string) => newest.get(key).map(({ sequence }) => sequence)
 

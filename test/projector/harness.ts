@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test'
 import type { NowNextEvent } from '../../src/domain/event.ts'
 import { EventLog } from '../../src/log/event-log.ts'
+import type { Logger } from '../../src/observe/log.ts'
 import { Projector } from '../../src/projector/projector.ts'
 import { metricOf, openLog, type TestLog, testLogger, until } from '../helpers/log.ts'
 import { startNats, type TestNats } from '../helpers/nats.ts'
@@ -19,7 +20,7 @@ export type World = {
   events: EventLog
   /** Appends; resolves to the sequence in EVENTS. */
   say(channelkey: string, event: NowNextEvent): Promise<number>
-  startProjector(): Promise<RunningProjector>
+  startProjector(log?: Logger): Promise<RunningProjector>
   /** Resolves when every event up to here is folded and acknowledged. */
   folded(sequence: number): Promise<void>
   /** How many values the bucket holds. */
@@ -45,9 +46,9 @@ export async function createWorld(context: TestContext): Promise<World> {
     async say(channelkey, event) {
       return (await events.append(channelkey, event, `said-${said++}`, 20_000)).sequence
     },
-    async startProjector() {
+    async startProjector(log = testLogger) {
       const own = await openLog(nats.url)
-      const projector = new Projector({ ...own, log: testLogger })
+      const projector = new Projector({ ...own, log })
       const kill = async () => {
         await projector.stop()
         await own.connection.close()

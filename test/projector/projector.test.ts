@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { headers } from '@nats-io/transport-node'
 import type { PushEvent } from '../../src/domain/event.ts'
 import { readFolded } from '../../src/domain/value.ts'
+import { createLog } from '../../src/observe/log.ts'
 import { checkFold } from '../helpers/fold.ts'
 import { metricOf, until } from '../helpers/log.ts'
 import { pushOf } from '../helpers/pushes.ts'
@@ -123,6 +125,28 @@ test('an event with a value missing is folded again, which yields the rest', asy
   await world.startProjector()
   await world.folded(await world.say('two', pushOf('wake')))
   await checkFold(world.nats.url)
+})
+
+test('a late play is a line of the log, with the reason (rule 14)', async context => {
+  const world = await createWorld(context)
+  const lines: string[] = []
+  const output = new Writable({
+    write: (line, _encoding, done) => {
+      lines.push(String(line))
+      done()
+    },
+  })
+  await world.startProjector(createLog('info', output))
+  await world.say('one', pushOf('current'))
+  const sequence = await world.say('one', pushOf('overtaken', { receivedMs: Date.now() - 5_000 }))
+  await world.folded(sequence)
+  const [late, ...more] = lines.map(line => JSON.parse(line)).filter(({ reason }) => reason === 'overtaken')
+  assert.deepEqual(more, [])
+  assert.equal(late.level, 'info')
+  assert.deepEqual(
+    [late.channelkey, late.sequence, late.artist, late.song],
+    ['one', sequence, 'Artist', 'overtaken'],
+  )
 })
 
 test('poison, malformed events and those of a later release are skipped and counted', async context => {

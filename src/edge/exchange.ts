@@ -3,7 +3,7 @@
 import { Problem } from '../api/errors.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { type Answer, commonHeaders, problemAnswer } from './headers.ts'
+import { type Answer, commonHeaders, type Header, problemAnswer } from './headers.ts'
 import type { UwsRequest, UwsResponse } from './uws.ts'
 
 /** The headers that matter here; empty where absent. */
@@ -33,10 +33,6 @@ export class Exchange {
   private constructor(res: UwsResponse, req: UwsRequest, metrics: Metrics) {
     this.#res = res
     this.#metrics = metrics
-    res.onAborted(() => {
-      this.#over = true
-      this.#gone()
-    })
     this.method = req.getMethod()
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
@@ -54,13 +50,21 @@ export class Exchange {
     handler: (exchange: Exchange) => void | Promise<void>,
   ): void {
     const exchange = new Exchange(res, req, metrics)
-    const failed = (error: unknown) => exchange.#fail(error, log)
     try {
-      handler(exchange)?.catch(failed)
+      handler(exchange)?.catch(error => exchange.#fail(error, log))
     } catch (error) {
-      failed(error)
+      exchange.#fail(error, log)
     }
     exchange.#corked = false
+    // A client can only go once its handler is over, so most exchanges, answered by then, need not listen.
+    if (!exchange.#over) exchange.#listenForAbort()
+  }
+
+  #listenForAbort(): void {
+    this.#res.onAborted(() => {
+      this.#over = true
+      this.#gone()
+    })
   }
 
   /**
@@ -88,6 +92,8 @@ export class Exchange {
   stream(open: (res: UwsResponse) => void, gone: () => void): void {
     this.#finish(() => {
       this.#gone = gone
+      // Answered within its handler, it would listen no more; else it does already, and once more does no harm.
+      this.#listenForAbort()
       open(this.#res)
     })
   }
@@ -100,9 +106,7 @@ export class Exchange {
   }
 
   #write({ status, headers, body }: Answer, close: boolean): void {
-    const res = this.#res.writeStatus(status)
-    for (const [name, value] of commonHeaders) res.writeHeader(name, value)
-    for (const [name, value] of headers) res.writeHeader(name, value)
+    const res = this.#res.writeStatus(status).writeHeader(...joined(headers))
     if (body === null) res.endWithoutBody()
     else if (this.method !== 'head') res.end(body, close)
     // A HEAD that must be closed has an ambiguous framing anyway; it is told length 0.
@@ -114,6 +118,22 @@ export class Exchange {
     if (!(error instanceof Problem)) log.error({ err: error }, 'edge: a request failed')
     this.reply(problemAnswer(error instanceof Problem ? error : new Problem('internal')))
   }
+}
+
+const joinedHeaders = new WeakMap<readonly Header[], Header>()
+
+/**
+ * The common headers and these as one, with all the others in its value: each call into the library costs as much as
+ * everything else that is done here for a poll. Of an answer that is kept it is made once.
+ */
+function joined(headers: readonly Header[]): Header {
+  let header = joinedHeaders.get(headers)
+  if (header === undefined) {
+    const [[name, value], ...others] = [...commonHeaders, ...headers] as [Header, ...Header[]]
+    header = [name, [value, ...others.map(([name, value]) => `${name}: ${value}`)].join('\r\n')]
+    joinedHeaders.set(headers, header)
+  }
+  return header
 }
 
 function readHeaders(req: UwsRequest): RequestHeaders {

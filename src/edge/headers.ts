@@ -38,17 +38,42 @@ export const preflight: Answer = {
 export const nothing: Answer = { status: '204 No Content', headers: [noStore], body: null }
 
 /** What a poll is answered with: bytes and the strong ETag made from them. */
-export type Representation = { contentType: string; bytes: Uint8Array; etag: string }
+export type Representation = {
+  readonly contentType: string
+  readonly bytes: Uint8Array
+  readonly etag: string
+}
+
+type Answers = { readonly whole: Answer; readonly notModified: Answer }
+
+/** Those of what caches may share: polled again and again, they are made once. */
+const sharedAnswers = new WeakMap<Representation, Answers>()
 
 /** 200, or 304 where the client has these very bytes (rule 23). */
 export function represent(
-  { contentType, bytes, etag }: Representation,
+  representation: Representation,
   ifNoneMatch: string,
   caching: Header = shared,
 ): Answer {
-  if (ifNoneMatch !== '' && matches(ifNoneMatch, etag))
-    return { status: '304 Not Modified', headers: [['ETag', etag], caching], body: null }
-  return { status: '200 OK', headers: [['Content-Type', contentType], ['ETag', etag], caching], body: bytes }
+  const { whole, notModified } = answersOf(representation, caching)
+  return ifNoneMatch !== '' && matches(ifNoneMatch, representation.etag) ? notModified : whole
+}
+
+function answersOf(representation: Representation, caching: Header): Answers {
+  const known = caching === shared ? sharedAnswers.get(representation) : undefined
+  if (known !== undefined) return known
+  const { contentType, bytes, etag } = representation
+  const validators: Header[] = [['ETag', etag], caching]
+  const answers = {
+    whole: {
+      status: '200 OK',
+      headers: [['Content-Type', contentType] as const, ...validators],
+      body: bytes,
+    },
+    notModified: { status: '304 Not Modified', headers: validators, body: null },
+  }
+  if (caching === shared) sharedAnswers.set(representation, answers)
+  return answers
 }
 
 /** If-None-Match compares weakly: W/ is looked through (RFC 9110, 13.1.2). */

@@ -2,16 +2,19 @@
 //
 //   node --import tsx bench/rebuild.ts [events] [channels]
 //
-// A nats-server, a service as a process of its own, a log filled as an import fills it; then pushes at a steady rate
+// A nats-server, a service as a process of its own, both logs filled as a projector leaves them; then pushes at a steady rate
 // to one channel, timed from the request to the frame: with nothing else, with a rebuild, with an export.
 import { readFileSync } from 'node:fs'
+import { headers } from '@nats-io/transport-node'
 import { WebSocket } from 'ws'
 import type { PushEvent } from '../src/domain/event.ts'
-import { connectLog } from '../src/log/connection.ts'
-import { EventLog } from '../src/log/event-log.ts'
-import { ImportLog } from '../src/log/import-log.ts'
+import { initialState } from '../src/domain/state.ts'
+import { connectLog, type LogConnection } from '../src/log/connection.ts'
+import { timeHeader } from '../src/log/event-log.ts'
+import { ensureTopology } from '../src/log/topology.ts'
 import { createLog } from '../src/observe/log.ts'
-import { createMetrics } from '../src/observe/metrics.ts'
+import type { Known } from '../src/projector/channel-states.ts'
+import { foldEvent } from '../src/projector/values.ts'
 import { startNats } from '../test/helpers/nats.ts'
 import { runProgram, startService } from '../test/helpers/service.ts'
 
@@ -22,20 +25,18 @@ const quietSeconds = 15
 const say = (text: string) => console.log(text)
 
 const nats = await startNats()
+const connection = await connectLog({ url: nats.url }, 'bench', createLog('silent'), null)
+await fill(connection)
 const service = await startService({
   natsUrl: nats.url,
   roles: 'intake,projector,edge,console',
   env: { NOWNEXT_PUSH_RATE: '1000' },
 })
 try {
-  const connection = await connectLog({ url: nats.url }, 'bench', createLog('silent'), null)
-  await fill(connection)
-  const projector = async () => (await connection.jsm.consumers.info('EVENTS', 'projector')).num_pending
-  const filledMs = performance.now()
-  while ((await projector()) > 0) await new Promise(resolve => setTimeout(resolve, 200))
-  say(`folded live ${seconds(filledMs)} s after the import`)
   await service.admin('PUT', '/stations/s', { name: 'S' })
   const { body } = await service.admin('PUT', '/channels/timed', { station: 's', name: 'Timed' })
+  const pending = async () => (await connection.jsm.consumers.info('EVENTS', 'projector')).num_pending
+  while ((await pending()) > 0) await new Promise(resolve => setTimeout(resolve, 200))
   const time = (until: Promise<unknown>) => pushUntil(body.token, until)
 
   say(`alone:          ${await time(new Promise(resolve => setTimeout(resolve, quietSeconds * 1000)))}`)
@@ -49,32 +50,45 @@ try {
   say(`with a rebuild: ${await time(rebuild)}`)
   clearInterval(sampling)
   say(`rebuild: ${seconds(startedMs)} s; the service's memory ${before} MB before, ${most} MB at most`)
-  say((await rebuild).stdout.trim())
+  const { stdout, stderr } = await rebuild
+  say((stdout + stderr).trim())
   const exportMs = performance.now()
   const exporting = command('export', '--output', `${nats.dir}/export.ndjson`)
   say(`with an export: ${await time(exporting)}`)
   say(`export: ${seconds(exportMs)} s; ${(await exporting).stderr.trim()}`)
-  await connection.close()
 } finally {
+  await connection.close()
   await service.stop()
   await nats.stop()
 }
 
-async function fill(connection: Awaited<ReturnType<typeof connectLog>>): Promise<void> {
+/** Both logs as a projector leaves them, without the way through one: a thousand messages for one acknowledgement. */
+async function fill(connection: LogConnection): Promise<void> {
   const startedMs = performance.now()
-  const log = new ImportLog(connection, 'bench')
-  for (let begun = await log.begin(); begun !== null; begun = await log.begin()) {
-    try {
-      for (let number = begun; number < events; number++) await log.append(eventOf(number))
-      await log.finish()
-    } catch (error) {
-      say(`again: ${String(error)}`)
+  const { incarnation } = await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
+  const { nc, js } = connection
+  const known = new Map<string, Known>()
+  let sequence = 0
+  for (let number = 0; number < events; number++) {
+    const { channelkey, event, timeMs } = eventOf(number)
+    const head = headers()
+    head.set(timeHeader, String(timeMs))
+    const subject = `event.${channelkey}.now`
+    const logged = { channelkey, sequence: number + 1, timeMs, event }
+    const before = known.get(channelkey) ?? { state: initialState, sequence: 0 }
+    const folded = foldEvent(before, logged, incarnation, sequence)
+    known.set(channelkey, folded.known)
+    const isLast = number % 500 === 499 || number === events - 1
+    if (isLast) await js.publish(subject, JSON.stringify(event), { headers: head, timeout: 60_000 })
+    else nc.publish(subject, JSON.stringify(event), { headers: head })
+    for (const { json } of folded.values) {
+      const expect = { lastSequence: sequence++ }
+      const key = `$KV.channel.${channelkey}`
+      if (isLast) await js.publish(key, json ?? '', { expect, timeout: 60_000 })
+      else nc.publish(key, json ?? '')
     }
   }
-  const { lastSequence } = await new EventLog(connection, createMetrics()).extent()
-  say(
-    `imported ${events} events over ${channels} channels in ${seconds(startedMs)} s; the log ends at ${lastSequence}`,
-  )
+  say(`${events} events over ${channels} channels written in ${seconds(startedMs)} s`)
 }
 
 function eventOf(number: number): { channelkey: string; event: PushEvent; timeMs: number } {

@@ -10,7 +10,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
 import { LogClock, type Monotonic } from './log-clock.ts'
-import type { RebuildReader } from './rebuild.ts'
+import { RebuildFailed, type RebuildReader } from './rebuild.ts'
 import { Session } from './session.ts'
 import { realTimers, Ticks, type Timers } from './ticks.ts'
 
@@ -42,6 +42,7 @@ export class Projector implements Service {
   /** Under this pin we are active no more, whatever still arrives. */
   #lostPin: string | undefined
   #watch: unknown
+  #isRebuilding = false
   #answerNoMore: () => void = () => undefined
   #state: 'new' | 'running' | 'draining' | 'stopped' = 'new'
 
@@ -139,8 +140,12 @@ export class Projector implements Service {
   #rebuild(): RunningRebuild | undefined {
     const rebuild = this.#session?.rebuild(() => this.#openReader())
     if (rebuild === undefined) return undefined
+    if (this.#isRebuilding) throw new RebuildFailed('another rebuild is under way')
+    this.#isRebuilding = true
     this.#log.info('a rebuild begins')
-    const result = rebuild.run()
+    const result = rebuild.run().finally(() => {
+      this.#isRebuilding = false
+    })
     result.then(
       ({ events, channels, rewritten }) =>
         this.#log.info({ events, channels, rewritten: rewritten.length }, 'the rebuild is done'),

@@ -4,13 +4,14 @@
 // live one folds while it reads the rest, and then, in one go, folds that too: now both stand at T. From there a
 // channel's live state stays what it was at T until its next event; so each channel is compared in its turn, or right
 // before that event is folded, whichever comes first.
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
 import type { LoggedEvent } from '../domain/event.ts'
 import { dueMs, reduce } from '../domain/now-next.ts'
 import { corrected } from '../domain/restate.ts'
 import { type ChannelState, initialState } from '../domain/state.ts'
 import { readFolded, UnknownVersion } from '../domain/value.ts'
 import type { ChannelBucket, ChannelValue } from '../log/channel-bucket.ts'
+import { LogUnavailable } from '../log/connection.ts'
 import { channelkeyOf, decodeEvent, type EventLog, type RawEvent } from '../log/event-log.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -32,8 +33,10 @@ export type RebuildParts = {
   ticks: Ticks
   log: Logger
   metrics: Metrics
-  /** Whether this fold is still the live one. */
-  isLive(fold: Fold): boolean
+  /** The live fold; undefined while the states are read again. */
+  live(): Fold | undefined
+  /** Whether there will be no live fold any more: another projector is the active one. */
+  hasEnded(): boolean
 }
 
 export type RebuildProgress = {
@@ -55,8 +58,15 @@ export class RebuildFailed extends Error {
   override name = 'RebuildFailed'
 }
 
+/** The live fold was dropped: the states are read again, and the comparison begins anew. */
+class FoldLost extends Error {
+  override name = 'FoldLost'
+}
+
 type Aside = {
   state: ChannelState
+  /** Compared with the live state of this channel; what is folded since needs no comparison. */
+  compared: boolean
   /** The event that made this state, and its time. */
   event: number
   timeMs: number
@@ -72,12 +82,15 @@ const turnEvents = 16
 const turnChannels = 16
 /** Reads at a time for the states from before the first event. */
 const maxReads = 8
+const retryMs = 200
+/** Reads in a row that brought nothing. */
+const maxFailures = 10
 
 export class Rebuild {
   readonly #parts: RebuildParts
-  readonly #fold: Fold
+  #fold: Fold
   readonly #aside = new Map<string, Aside>()
-  readonly #rewritten: string[] = []
+  readonly #rewritten = new Set<string>()
   #first: number | undefined
   #folded = 0
   #noted: RawEvent[] | undefined
@@ -97,16 +110,43 @@ export class Rebuild {
 
   /** Resolves when what differed is stored. Throws RebuildFailed, and LogUnavailable. */
   async run(): Promise<RebuildResult> {
-    this.#fold.guest = this
-    let reader: RebuildReader | undefined
+    const reader = await this.#parts.openReader()
     try {
-      reader = await this.#parts.openReader()
+      while (!(await this.#try(reader))) await this.#nextFold()
+      return { events: this.#events, channels: this.#channels, rewritten: [...this.#rewritten] }
+    } finally {
+      await reader.close()
+    }
+  }
+
+  /** false: the live fold was dropped. Nothing that was folded aside is lost by that. */
+  async #try(reader: RebuildReader): Promise<boolean> {
+    this.#fold.guest = this
+    try {
       await this.#foldAside(reader)
       await this.#compareAll()
-      return { events: this.#events, channels: this.#channels, rewritten: this.#rewritten }
+      return true
+    } catch (error) {
+      if (error instanceof FoldLost) return false
+      throw error
     } finally {
       delete this.#fold.guest
-      await reader?.close()
+      this.#noted = undefined
+      this.#comparing = false
+    }
+  }
+
+  /** What was written may be lost with the fold: all is compared anew, at a later event. */
+  async #nextFold(): Promise<void> {
+    for (const aside of this.#aside.values()) aside.compared = false
+    for (;;) {
+      if (this.#parts.hasEnded()) throw new RebuildFailed('this projector is not the active one any more')
+      const fold = this.#parts.live()
+      if (fold !== undefined) {
+        this.#fold = fold
+        return
+      }
+      await wait(retryMs)
     }
   }
 
@@ -121,6 +161,12 @@ export class Rebuild {
   async #foldAside(reader: RebuildReader): Promise<void> {
     for (;;) {
       const target = this.#fold.folded
+      if (target < this.#folded) {
+        // What the last fold had folded and not written is folded again first.
+        await wait(retryMs)
+        this.#requireLive()
+        continue
+      }
       const near = target - this.#folded <= nearEvents
       if (near) this.#noted = []
       await this.#read(reader, target)
@@ -128,7 +174,9 @@ export class Rebuild {
       this.#noted = undefined
       if (!near || noted.length > maxNoted) continue
       // A channel that is not here has no event before these: the live fold alone knows it.
-      for (const event of noted) if (this.#aside.has(channelkeyOf(event))) this.#foldOne(event)
+      for (const event of noted) {
+        if (event.sequence > target && this.#aside.has(channelkeyOf(event))) this.#foldOne(event)
+      }
       this.#folded = this.#fold.folded
       this.#channels = this.#aside.size
       this.#comparing = true
@@ -136,7 +184,22 @@ export class Rebuild {
     }
   }
 
+  /** Reads and folds up to this event; a log that does not answer is asked again. */
   async #read(reader: RebuildReader, target: number): Promise<void> {
+    for (let failures = 0; this.#folded < target; ) {
+      const before = this.#folded
+      try {
+        await this.#readOnce(reader, target)
+        this.#folded = target
+      } catch (error) {
+        if (this.#folded > before) failures = 0
+        if (!(error instanceof LogUnavailable) || ++failures > maxFailures) throw error
+        await wait(retryMs)
+      }
+    }
+  }
+
+  async #readOnce(reader: RebuildReader, target: number): Promise<void> {
     let slice: RawEvent[] = []
     for await (const event of reader.events.readRaw(this.#folded + 1, target)) {
       this.#first ??= event.sequence
@@ -146,7 +209,6 @@ export class Rebuild {
       slice = []
     }
     await this.#foldSlice(reader, slice)
-    this.#folded = target
   }
 
   async #foldSlice(reader: RebuildReader, slice: RawEvent[]): Promise<void> {
@@ -160,7 +222,11 @@ export class Rebuild {
 
   async #giveTurn(): Promise<void> {
     await breathe()
-    if (!this.#parts.isLive(this.#fold)) throw new RebuildFailed('the states were read again meanwhile')
+    this.#requireLive()
+  }
+
+  #requireLive(): void {
+    if (this.#fold !== this.#parts.live()) throw new FoldLost()
   }
 
   #foldOne(raw: RawEvent): void {
@@ -211,7 +277,7 @@ export class Rebuild {
     channelkey: string,
     { storedMs }: RawEvent,
   ): Promise<Aside | null> {
-    const nothing = { state: initialState, event: 0, timeMs: 0 }
+    const nothing = { state: initialState, compared: false, event: 0, timeMs: 0 }
     const cut = this.#first ?? 1
     if (cut === 1) return nothing
     const value = await bucket.lastBefore(channelkey, cut, storedMs)
@@ -222,11 +288,11 @@ export class Rebuild {
   #asideOf(value: ChannelValue): Aside | null {
     if (value.json === null) {
       const state = { ...initialState, deletedRevision: value.revision }
-      return { state, event: value.event, timeMs: 0 }
+      return { state, compared: false, event: value.event, timeMs: 0 }
     }
     try {
       const { state, event } = readFolded(value.json)
-      return { state, event, timeMs: 0 }
+      return { state, compared: false, event, timeMs: 0 }
     } catch (error) {
       const { channelkey, sequence } = value
       this.#parts.log.warn({ channelkey, sequence, error: String(error) }, 'a channel is not rebuilt')
@@ -244,13 +310,13 @@ export class Rebuild {
       this.#compare(channelkey)
     }
     await this.#fold.writer.written()
-    if (!this.#parts.isLive(this.#fold)) throw new RebuildFailed('the states were read again meanwhile')
+    this.#requireLive()
   }
 
   #compare(channelkey: string): void {
     const aside = this.#aside.get(channelkey)
-    if (aside === undefined) return
-    this.#aside.delete(channelkey)
+    if (aside === undefined || aside.compared) return
+    aside.compared = true
     const shown = this.#shown(channelkey)
     const change = shown && corrected(shown.state, aside.state, aside.timeMs)
     if (!shown || !change) return
@@ -262,7 +328,7 @@ export class Rebuild {
     states.set(channelkey, { state: change.state, sequence: change.removed ? 0 : sequence })
     ticks.arm(channelkey, dueMs(change.state))
     metrics.projectorRewritten.inc({ reason: 'rebuild' })
-    this.#rewritten.push(channelkey)
+    this.#rewritten.add(channelkey)
   }
 
   /** A value that can't be read counts as nothing, and is replaced; null for one of a later release, which stays. */

@@ -5,7 +5,7 @@ import { readFolded, readValue } from '../../src/domain/value.ts'
 import { ChannelBucket } from '../../src/log/channel-bucket.ts'
 import { askRebuild, type RebuildReport } from '../../src/log/rebuild-calls.ts'
 import { checkFold } from '../helpers/fold.ts'
-import { until } from '../helpers/log.ts'
+import { metricOf, until } from '../helpers/log.ts'
 import { pushOf } from '../helpers/pushes.ts'
 import { createWorld, type World } from './harness.ts'
 
@@ -142,6 +142,30 @@ test('a channel that speaks before it is compared is compared first', async cont
     const { state } = readFolded(await lastValue(world, `channel${i}`))
     assert.equal(state.now?.record.artist, 'Artist')
   }
+})
+
+test('a rebuild outlasts states that are read again, and a second one waits for its end', async context => {
+  const world = await createStopped(context)
+  await spoil(world, 'channel2', json => json.replaceAll('Song 38', 'Wrong'))
+  const { metrics } = await world.startProjector()
+  await world.folded(await world.say('other', pushOf('x')))
+  const { connection } = world.log
+  const answers: RebuildReport[] = []
+  const ask = async () => void answers.push(await askRebuild(connection, () => undefined))
+  const rebuilding = Promise.all([ask(), ask()])
+  // Each value written by hand makes the next append of the projector a refused one.
+  for (let i = 0; i < 20; i++) {
+    await connection.js.publish('$KV.channel.byhand', '{}')
+    await world.say(`channel${i % 2}`, pushOf(`more ${i}`))
+  }
+  await rebuilding
+  const done = answers.filter(({ type }) => type === 'done')
+  const refused = answers.filter(({ type }) => type === 'failed')
+  assert.ok(done.length >= 1 && refused.every(({ ...a }) => 'reason' in a && /under way/.test(a.reason)))
+  assert.ok((await metricOf(metrics.projectorReloads)) > 0)
+  await world.folded(await world.say('other', pushOf('y')))
+  await until('right', async () => (await shownSong(world, 'channel2')) === 'Song 38')
+  await until('nothing more', async () => (await rebuild(world)).channelkeys.length === 0)
 })
 
 test('of a log that was cut, older channels are left alone and cut ones begin where they were', async context => {

@@ -73,7 +73,8 @@ export class EventStream implements Stream {
   end(reason: CloseReason): void {
     if (this.client.topic === null) return
     this.#close(reason)
-    this.#res.cork(() => this.#res.end('', true))
+    // Not with the library's way of closing: it would write that header here, amid the chunks. The head has said so.
+    this.#res.cork(() => this.#res.end(''))
   }
 
   /** Cuts a client that does not read. */

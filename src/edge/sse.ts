@@ -61,6 +61,8 @@ function begin(res: UwsResponse, client: EventStream['client'], context: StreamC
   const { audience, comments, feed, limits, metrics, rate, resumes, serving } = context
   res.writeStatus('200 OK')
   for (const [name, value] of [...commonHeaders, ...streamHeaders]) res.writeHeader(name, value)
+  // A client that came again on this connection would be refused by an edge that shuts down.
+  res.writeHeader('Connection', 'close')
   if (client.scope === 'listener') feed.join(client.key)
   const stream = new EventStream(res, client, {
     audience,

@@ -1,5 +1,5 @@
 // An EventSource as the standard describes it, small enough to see its bytes: fields, ids, comments, reconnects.
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 
 export type ReceivedEvent = { id: string | undefined; data: string }
 
@@ -24,7 +24,8 @@ export class EventClient {
     this.#onEvent = onEvent
     const headers: Record<string, string> = { accept: 'text/event-stream' }
     if (lastEventId !== undefined) headers['last-event-id'] = lastEventId
-    this.#request = request(url, { headers, agent: false })
+    // As browsers and curl do, it does not ask for the connection to be closed.
+    this.#request = request(url, { headers, agent: new Agent({ keepAlive: true }) })
     this.over = new Promise(resolve => {
       this.#request.on('error', () => resolve(false))
       this.#request.on('response', response => {

@@ -43,6 +43,7 @@ for (const uws of loadableUws()) {
       const { headers } = client
       assert.equal(headers['content-type'], 'text/event-stream')
       assert.equal(headers['cache-control'], 'no-cache')
+      assert.equal(headers['connection'], 'close')
       assert.equal(headers['x-accel-buffering'], 'no')
       assert.equal(headers['access-control-allow-origin'], '*')
       assert.ok(client.retryMs !== undefined && client.retryMs >= 1_000 && client.retryMs <= 4_000)
@@ -213,6 +214,7 @@ for (const uws of loadableUws()) {
       await world.registry.removeChannel('gone')
       assert.equal(await client.over, true)
       assert.equal((await open('channel/gone')).status, 404)
+      assert.equal(await count(edge.metrics.edgeClosed, 'deleted'), 1)
       await world.marker('gone')
     })
 

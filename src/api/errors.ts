@@ -8,7 +8,7 @@ export const errorCatalogue = {
     status: 400,
     title: 'Invalid request',
     explanation:
-      'A field, parameter or key does not have the form that the specification asks for; `errors` names each.',
+      'A field, parameter or key does not have the form that the specification asks for; `errors` names each, and `detail` says the same in one line.',
   },
   malformed: {
     status: 400,
@@ -24,7 +24,8 @@ export const errorCatalogue = {
   unauthorized: {
     status: 401,
     title: 'Credentials required',
-    explanation: 'The console API wants `Authorization: Bearer <admin token>`.',
+    explanation:
+      'The console API wants `Authorization: Bearer <admin token>`; an update in the form of Icecast or SHOUTcast wants the push token as its password (rule 30).',
   },
   'wrong-token': {
     status: 403,
@@ -62,7 +63,7 @@ export const errorCatalogue = {
   'method-not-allowed': {
     status: 405,
     title: 'Method not allowed',
-    explanation: 'The `Allow` header names the methods of this path. HEAD never pushes (rule 3).',
+    explanation: 'The `Allow` header names the methods of this path.',
   },
   conflict: {
     status: 409,
@@ -140,33 +141,35 @@ export type ProblemDetails = {
 
 export const problemContentType = 'application/problem+json'
 
-/** The body of an error answer. Never an `instance`: it would hold the token (rule 29). */
-export function problemDetails(code: ErrorCode, detail?: string, errors?: FieldError[]): ProblemDetails {
+/**
+ * The body of an error answer. Without a detail of its own it says what is wrong with each field, else what the
+ * catalogue says. Never an `instance`: it would hold the token (rule 29).
+ */
+export function problemDetails(code: ErrorCode, detail?: string, errors: FieldError[] = []): ProblemDetails {
   const { status, title, explanation } = errorCatalogue[code]
-  const problem = { type: `urn:nownext:error:${code}`, title, status, detail: detail ?? explanation, code }
-  return errors === undefined || errors.length === 0 ? problem : { ...problem, errors }
+  const problem = { type: `urn:nownext:error:${code}`, title, status }
+  if (errors.length === 0) return { ...problem, detail: detail ?? explanation, code }
+  const reasons = errors.map(({ field, message }) => `${field} ${message}`).join('; ')
+  return { ...problem, detail: detail ?? `${reasons}.`, code, errors }
 }
 
 /** Thrown where a request cannot be served; the role that caught it answers with the problem. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly code: ErrorCode
-  readonly errors: FieldError[] | undefined
+  readonly details: ProblemDetails
   /** Seconds, for Retry-After. */
   readonly retryAfter: number | undefined
 
   constructor(code: ErrorCode, detail?: string, more: { errors?: FieldError[]; retryAfter?: number } = {}) {
-    super(detail ?? errorCatalogue[code].explanation)
+    const details = problemDetails(code, detail, more.errors)
+    super(details.detail)
     this.code = code
-    this.errors = more.errors
+    this.details = details
     this.retryAfter = more.retryAfter
   }
 
   get status(): number {
-    return errorCatalogue[this.code].status
-  }
-
-  get details(): ProblemDetails {
-    return problemDetails(this.code, this.message, this.errors)
+    return this.details.status
   }
 }

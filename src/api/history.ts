@@ -59,8 +59,7 @@ export function readHistoryQuery(parameters: URLSearchParams, facts: HistoryQuer
   const etype = read('etype', text => readEtype(text) ?? new Wrong('is neither an integer nor a known name'))
   const source = read('source', readSource) ?? 'metapush'
   if (errors.length === 0) return { filter: { from, to, etype, source }, limit, before }
-  const detail = errors.map(({ field, message }) => `${field} ${message}`).join('; ')
-  throw new Problem('invalid', `${detail}.`, { errors })
+  throw new Problem('invalid', undefined, { errors })
 }
 
 /** What is wrong with a parameter. */

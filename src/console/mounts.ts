@@ -32,5 +32,5 @@ export function mountAnswers(mounts: readonly Mount[], states: readonly MountSta
 }
 
 function invalid(field: string, message: string): Problem {
-  return new Problem('invalid', `${field} ${message}`, { errors: [{ field, message }] })
+  return new Problem('invalid', undefined, { errors: [{ field, message }] })
 }

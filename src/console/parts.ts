@@ -42,5 +42,5 @@ export type ApiApp = FastifyInstance<
 export function requireSameKey(path: string, body: string | undefined): void {
   if (body === undefined || body === path) return
   const message = `must be left out or be ${path}, the key of the path`
-  throw new Problem('invalid', `key ${message}`, { errors: [{ field: 'key', message }] })
+  throw new Problem('invalid', undefined, { errors: [{ field: 'key', message }] })
 }

@@ -37,12 +37,7 @@ function problemOf(error: unknown): Problem {
     })
   if (!(error instanceof Error)) return new Problem('internal')
   const { validation, code, statusCode } = error as FastifyError
-  if (validation !== undefined) {
-    const errors = fieldErrors(validation)
-    return new Problem('invalid', errors.map(({ field, message }) => `${field} ${message}`).join('; '), {
-      errors,
-    })
-  }
+  if (validation !== undefined) return new Problem('invalid', undefined, { errors: fieldErrors(validation) })
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('too-large', 'The body is over 64 KiB.')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
     return new Problem('unsupported-media-type', 'The console API takes application/json.')

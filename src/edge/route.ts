@@ -64,5 +64,5 @@ function last(parameters: URLSearchParams, name: string): string | undefined {
 }
 
 function invalid(field: string, message: string): Problem {
-  return new Problem('invalid', `${field} ${message}.`, { errors: [{ field, message }] })
+  return new Problem('invalid', undefined, { errors: [{ field, message }] })
 }

@@ -2,7 +2,7 @@
 // event is stored (rule 1).
 import { randomUUID } from 'node:crypto'
 import { v5 as uuidV5, v7 as uuidV7 } from 'uuid'
-import { Problem } from '../api/errors.ts'
+import { type FieldError, Problem } from '../api/errors.ts'
 import type { PushResponse } from '../api/push.ts'
 import { judgeClock } from '../domain/clock.ts'
 import type { ChannelContext, PushEvent } from '../domain/event.ts'
@@ -145,9 +145,10 @@ function makeEvent(
   receivedMs: number,
 ): { event: PushEvent; messageId: string; metaid: string | undefined } {
   const { channelkey } = push
-  const key = requireIdempotencyKey(push.idempotencyKey)
+  const key = push.idempotencyKey || undefined
   const decoded = push.decode({ arrivalMs: receivedMs, zone: context.timezone })
-  if (!decoded.ok) throw new Problem('invalid', undefined, { errors: decoded.errors })
+  const errors = [...keyFaults(key), ...(decoded.ok ? [] : decoded.errors)]
+  if (!decoded.ok || errors.length > 0) throw new Problem('invalid', undefined, { errors })
   const { element, given, tracktype, time, warnings } = decoded
   const { startMs, explicit, warning } = judgeClock(
     time.explicitMs,
@@ -172,12 +173,9 @@ function makeEvent(
   return { event, messageId, metaid: decoded.metaid }
 }
 
-/** The key, or undefined where none (or an empty one) was sent. */
-function requireIdempotencyKey(sent: string | undefined): string | undefined {
-  if (sent === undefined || sent === '') return undefined
-  if (idempotencyKey.test(sent)) return sent
-  const message = 'must be at most 64 visible ASCII characters'
-  throw new Problem('invalid', undefined, { errors: [{ field: 'Idempotency-Key', message }] })
+function keyFaults(key: string | undefined): FieldError[] {
+  if (key === undefined || idempotencyKey.test(key)) return []
+  return [{ field: 'Idempotency-Key', message: 'must be at most 64 visible ASCII characters' }]
 }
 
 function generateId(repeatable: string | undefined): string {

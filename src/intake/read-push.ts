@@ -12,6 +12,8 @@ import type { BodyType } from './content-type.ts'
 import type { DecodedPush } from './push.ts'
 import { metaidError } from './read-session.ts'
 
+type Refused = Extract<Decoded, { ok: false }>
+
 const mandatory = ['song', 'artist', 'duration'] as const
 
 const shape = Compile(PushBody)
@@ -42,32 +44,42 @@ export function readPost(target: string, body: Buffer, type: BodyType, facts: De
 /** A query that names a metaid makes it a push for that listener alone (rule 18). */
 function forListener(query: QueryParameters, decoded: Decoded): DecodedPush {
   const metaid = query.get('metaid')?.toString('latin1')
-  if (metaid === undefined || !decoded.ok) return decoded
-  const errors: FieldError[] = []
-  if (!isMetaid(metaid)) errors.push(metaidError)
+  if (metaid === undefined) return decoded
+  const errors: FieldError[] = isMetaid(metaid) ? [] : [metaidError]
+  if (!decoded.ok) return withFaults(errors, decoded)
   if (decoded.tracktype === 'next')
     errors.push({ field: 'tracktype', message: 'must be now for one listener' })
-  return errors.length > 0 ? { ok: false, errors } : { ...decoded, metaid }
+  return withFaults(errors, { ...decoded, metaid })
 }
 
 function readForm(body: Buffer, charset: string | undefined, facts: DecodeFacts): Decoded {
   const parameters = requireParameters(body.toString('latin1'))
   refuseListener(parameters)
-  const missing = mandatory.filter(name => !parameters.has(name))
-  if (missing.length > 0) return { ok: false, errors: missing.map(missingField) }
+  const missing = mandatory.filter(name => !parameters.has(name)).map(missingField)
   if (!parameters.has('encoding') && charset !== undefined && findEncoding(charset) !== null) {
     parameters.set('encoding', Buffer.from(charset))
   }
-  return decodeParameters(parameters, facts)
+  return withFaults(missing, decodeParameters(parameters, facts))
 }
 
 function readJson(body: Buffer, charset: string | undefined, facts: DecodeFacts): Decoded {
   const json = decodeJsonBody(body, charset)
   if (!json.ok) throw new Problem('malformed', json.message)
   const { value, text, warnings } = json
-  if (!shape.Check(value)) return { ok: false, errors: mandatory.flatMap(name => faultOf(name, value)) }
+  if (!shape.Check(value)) {
+    // What is wrong with the other fields is said in the same answer.
+    const faults = mandatory.flatMap(name => faultOf(name, value))
+    const rest = { ...value, ...Object.fromEntries(faults.map(({ field }) => [field, null])) }
+    return withFaults(faults, decodeObject(rest as PushBody, text, facts))
+  }
   const decoded = decodeObject(value, text, facts)
   return decoded.ok ? { ...decoded, warnings: [...warnings, ...decoded.warnings] } : decoded
+}
+
+/** A push with further fields at fault. */
+function withFaults<T extends Decoded>(faults: FieldError[], decoded: T): T | Refused {
+  if (faults.length === 0) return decoded
+  return { ok: false, errors: [...faults, ...(decoded.ok ? [] : decoded.errors)] }
 }
 
 /** Why a mandatory field does not have the shape. */

@@ -119,9 +119,14 @@ export function refuseOtherMethods(app: App, url: string, allowed: string[]): vo
   app.route({
     method: app.supportedMethods.filter(method => !allowed.includes(method)),
     url,
-    onRequest: (_request, reply, next) => {
+    onRequest: (request, reply, next) => {
       reply.header('Allow', allowed.join(', '))
-      next(new Problem('method-not-allowed'))
+      next(
+        new Problem(
+          'method-not-allowed',
+          request.method === 'HEAD' ? 'HEAD never pushes (rule 3).' : undefined,
+        ),
+      )
     },
     handler: () => undefined,
   })

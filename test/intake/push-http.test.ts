@@ -126,6 +126,17 @@ describe('push over HTTP', () => {
       [post(key, '{"song":1}'), ['artist', 'duration', 'song']],
       [post(key, '{"song":"S","artist":"A","duration":true}'), ['duration']],
       [post(key, '{"song":"S","artist":"A","duration":-1,"extdata":[]}'), ['duration', 'extdata']],
+      [post(key, '{"song":"S","duration":"soon","etype":"Nws"}'), ['artist', 'duration', 'etype']],
+      [
+        request(port, `/metapush/${key}/${token}?metaid=a/b&duration=x`, {
+          headers: { 'idempotency-key': 'a b' },
+        }),
+        ['Idempotency-Key', 'duration', 'metaid'],
+      ],
+      [
+        post(key, 'song=S&etype=x', { 'content-type': 'application/x-www-form-urlencoded' }),
+        ['artist', 'duration', 'etype'],
+      ],
       [request(port, `/metapush/${key}/${token}?metaid=..`, { method: 'POST', body: minimal }), ['metaid']],
       [post(key, 'song=S', { 'content-type': 'application/x-www-form-urlencoded' }), ['artist', 'duration']],
     ]
@@ -133,9 +144,13 @@ describe('push over HTTP', () => {
       const answer = await sent
       assert.equal(answer.status, 400, answer.body)
       assert.equal(answer.headers.get('content-type'), 'application/problem+json')
-      const { errors, ...problem } = json(answer) as { errors: { field: string; message: string }[] }
+      const { errors, ...problem } = json(answer) as Record<string, unknown> & {
+        errors: { field: string; message: string }[]
+      }
       assert.deepEqual(errors.map(({ field }) => field).sort(), fields)
       assert.ok(errors.every(({ message }) => message !== ''))
+      const reasons = errors.map(({ field, message }) => `${field} ${message}`)
+      assert.equal(problem['detail'], `${reasons.join('; ')}.`)
       assert.deepEqual(Object.keys(problem), ['type', 'title', 'status', 'detail', 'code'])
     }
     assert.equal((await harness.pushes(key)).length, 0)

@@ -74,13 +74,16 @@ export const faults: readonly Fault[] = [
     name: 'an edge killed',
     short: true,
     targets: edgeTargets,
-    run: world => hit(world, pick(world, 'edge'), kill),
+    run: async world => await hit(world, await busiestEdge(world), kill),
   },
-  { name: 'an edge stopped for 10 s', run: world => hit(world, pick(world, 'edge'), freeze) },
+  {
+    name: 'an edge stopped for 10 s',
+    run: async world => await hit(world, await busiestEdge(world), freeze),
+  },
   {
     name: 'an edge restarted',
     targets: edgeTargets,
-    run: world => hit(world, pick(world, 'edge'), restart),
+    run: async world => await hit(world, await busiestEdge(world), restart),
   },
   { name: 'a nats-server cut off for 10 s', short: true, needs: 'network', run: cutOff },
   { name: 'the disks of the log full for 10 s', short: true, needs: 'disk', run: fillDisks },
@@ -152,6 +155,14 @@ async function leads({ nc }: World, name: string): Promise<string[]> {
 
 function pick({ random }: World, role: string): string {
   return `${role}${random() < 0.5 ? 1 : 2}`
+}
+
+/** After an edge was restarted all clients may be on the other. */
+async function busiestEdge({ cluster }: World): Promise<string> {
+  const [first = 0, second = 0] = await Promise.all(
+    ['edge1', 'edge2'].map(name => cluster.metric(name, 'nownext_edge_sockets')),
+  )
+  return first >= second ? 'edge1' : 'edge2'
 }
 
 async function activeProjector({ cluster }: World): Promise<string> {

@@ -42,16 +42,15 @@ export async function makeDemo({ registry, tokens }: Pick<Roles, 'registry' | 't
 
 /** Tells how to begin. It holds secrets: to a terminal only, else to a file that only the owner can read. */
 export function firstSteps(config: Config, addresses: Addresses, demo: readonly Demo[], log: Logger): void {
-  const text = firstText(config, addresses, demo)
   if (process.stdout.isTTY) {
-    process.stdout.write(`\n${text}\n`)
+    process.stdout.write(`\n${firstText(config, addresses, demo, 'are shown only now')}\n`)
     return
   }
   const file = join(config.data, 'first-steps.txt')
   mkdirSync(config.data, { recursive: true, mode: 0o700 })
   // Made anew: an existing file would keep its permissions.
   rmSync(file, { force: true })
-  writeFileSync(file, text, { mode: 0o600 })
+  writeFileSync(file, firstText(config, addresses, demo, 'are stored nowhere else'), { mode: 0o600 })
   log.info({ file }, `the demo station's tokens and the first steps are in ${file}`)
 }
 
@@ -60,14 +59,15 @@ export function laterSteps(config: Config, addresses: Addresses): void {
   if (process.stdout.isTTY) process.stdout.write(`\n${addressLines(config, addresses)}\n`)
 }
 
-function firstText(config: Config, addresses: Addresses, demo: readonly Demo[]): string {
+/** tokensAre: completes a sentence. */
+function firstText(config: Config, addresses: Addresses, demo: readonly Demo[], tokensAre: string): string {
   const { base_url, api_url, api_ws_url, console_url } = addresses
   const [first] = demo
   if (first === undefined) return addressLines(config, addresses)
   const watch = `${commandName()} watch ${first.channelkey}${flagUnlessDefault('apiUrl', api_url)}`
   const steps = [
     `The station "${station.key}" with the channels ${demo.map(d => d.channelkey).join(' and ')} is there to try.`,
-    'Their push tokens are shown only now; "token add" makes another one.',
+    `Their push tokens ${tokensAre}; "token add" makes another one.`,
     '',
     api_ws_url &&
       `Watch it live, by WebSocket (${api_ws_url}/metadata/channel/${first.channelkey}):\n  ${watch}\n`,

@@ -27,6 +27,7 @@ test('the first start makes a demo station; push, poll, stop, and the next start
   assert.equal(statSync(join(dataDir, 'admin-token')).mode & 0o777, 0o600)
   assert.match(first.output(), /first-steps\.txt/)
   const text = readFileSync(steps, 'utf8')
+  assert.match(text, /push tokens are stored nowhere else/)
   const [pushUrl = ''] = /(?<=curl ')[^']+(?=')/.exec(text) ?? []
   const token = pushUrl.split('/')[5]?.split('?')[0] ?? ''
   assert.ok(token.length >= 24 && text.includes(first.adminToken))

@@ -1,4 +1,5 @@
-// `apply FILE`: stations and channels as a file says, as often as one likes. What the file does not name stays.
+// `apply FILE`: stations and channels as a file says, as often as one likes. What the file does not name stays, in a
+// station or channel that it names too.
 import { readFileSync } from 'node:fs'
 import { parseDocument } from 'yaml'
 import type { TokenAnswer } from '../api/console.ts'
@@ -7,10 +8,34 @@ import type { Call, Command } from './command.ts'
 import { ConsoleApi } from './http.ts'
 import type { Output } from './output.ts'
 
+const fileHelp = `FILE is YAML. What it does not name stays as it is: other stations and channels, other fields, other tokens.
+
+  stations:
+    my_station: { name: My Radio, timezone: Europe/Berlin }
+  channels:
+    my_channel:
+      station: my_station        # needed where the channel is new
+      name: My Radio Live
+      timezone: Europe/Berlin    # null: the station's
+      cover: https://example.org/logo.png
+      holdSeconds: 30
+      fallback: { song: My Radio, artist: "", afterSeconds: 10, unknownAfterSeconds: 600 }   # null: none
+      announceNext: true
+      history: recent            # or public, off
+      mounts:
+        - { url: "http://127.0.0.1:8000", mount: /live.mp3, user: source, password: ... }
+      tokens:
+        - token: an-old-token-of-16-or-more
+          label: studio
+
+A new channel that brings no tokens gets one. The entries are made one after the other; after an error, mend the file
+and run it again.`
+
 export const applyCommand: Command = {
   name: 'apply',
   operands: ['file'],
   description: 'Make stations and channels as a YAML file says; - reads standard input',
+  more: fileHelp,
   flags: [],
   run: apply,
 }
@@ -26,7 +51,10 @@ async function apply({ config, operands: [file = ''], output }: Call): Promise<v
   const plan = readPlan(readFile(file), file)
   const api = new ConsoleApi(config)
   for (const [key, body] of plan.stations) {
-    const { status } = await named(`station ${key}`, api.ask('PUT', pathOf('stations', key), body))
+    const { status } = await named(
+      `station ${key}`,
+      api.change(pathOf('stations', key), () => body),
+    )
     output.line(`station ${key} ${status === 201 ? 'created' : 'set'}`)
   }
   for (const [key, body, tokens] of plan.channels)
@@ -41,15 +69,29 @@ async function applyChannel(
   tokens: BroughtToken[],
 ): Promise<void> {
   const path = pathOf('channels', key)
-  const { status, body } = await api.ask('PUT', path, channel)
+  const { status, body } = await api.change(path, () => channel)
   output.line(`channel ${key} ${status === 201 ? 'created' : 'set'}`)
-  if (body.token !== undefined && tokens.length === 0) output.token(key, body.token)
-  // A channel that brings its tokens needs none that nobody has asked for.
-  const surplus: TokenAnswer[] =
-    body.token !== undefined && tokens.length > 0 ? (await api.ask('GET', `${path}/tokens`)).body : []
-  for (const token of tokens) await api.ask('POST', `${path}/tokens`, token)
-  for (const { id } of surplus) await api.ask('DELETE', `${path}/tokens/${id}`)
-  if (tokens.length > 0) output.line(`channel ${key} has the ${tokens.length} token(s) of the file`)
+  if (tokens.length > 0) return await bringTokens(api, output, key, tokens, body.token !== undefined)
+  if (body.token !== undefined) output.token(key, body.token)
+}
+
+/** Adds the tokens. A new channel that brings its own needs not the one that it was made with. */
+async function bringTokens(
+  api: ConsoleApi,
+  output: Output,
+  key: string,
+  tokens: BroughtToken[],
+  isNew: boolean,
+): Promise<void> {
+  const path = `${pathOf('channels', key)}/tokens`
+  const before: TokenAnswer[] = (await api.ask('GET', path)).body
+  const added = new Set<string>()
+  for (const token of tokens) added.add((await api.ask('POST', path, token)).body.id)
+  const others = before.filter(({ id }) => !added.has(id))
+  if (isNew) for (const { id } of others) await api.ask('DELETE', `${path}/${id}`)
+  for (const [at, { label }] of tokens.entries())
+    output.line(`channel ${key}: token ${label ? JSON.stringify(label) : at + 1} of the file is there`)
+  if (!isNew && others.length > 0) output.line(`channel ${key}: ${others.length} other token(s) stay`)
 }
 
 function pathOf(what: 'stations' | 'channels', key: string): string {
@@ -90,11 +132,10 @@ export function readPlan(text: string, file: string): Plan {
   }
 }
 
-/** A name that is left out shows the key. */
 function entriesOf(value: unknown, where: string): Array<[string, Fields]> {
   return Object.entries(requireMap(value ?? {}, where)).map(([key, fields]) => [
     key,
-    { name: '', ...requireMap(fields ?? {}, `${where}.${key}`) },
+    requireMap(fields ?? {}, `${where}.${key}`),
   ])
 }
 

@@ -2,6 +2,7 @@
 import type { ChannelAnswer } from '../api/console.ts'
 import type { Flag } from '../config/options.ts'
 import type { Fallback } from '../domain/event.ts'
+import { StartError } from '../observe/service.ts'
 import { type Call, type Command, type CommandFlags, jsonFlag } from './command.ts'
 import { ConsoleApi } from './http.ts'
 
@@ -77,10 +78,10 @@ export const channelCommands: readonly Command[] = [
 ]
 
 async function setChannel({ config, flags, operands: [key = ''], output }: Call): Promise<void> {
-  const api = new ConsoleApi(config)
-  const path = `/channels/${encodeURIComponent(key)}`
-  const known: ChannelAnswer | undefined = await api.find(path)
-  const { status, body } = await api.ask('PUT', path, { name: '', ...known, ...changesOf(flags, known) })
+  const { status, body } = await new ConsoleApi(config).change(
+    `/channels/${encodeURIComponent(key)}`,
+    (known: ChannelAnswer | undefined) => changesOf(flags, known),
+  )
   output.line(`channel ${key} ${status === 201 ? 'created' : 'set'}`)
   if (body.token !== undefined) output.token(key, body.token)
 }
@@ -102,7 +103,7 @@ function changesOf(flags: CommandFlags, known: ChannelAnswer | undefined): Recor
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-/** undefined: as it is. */
+/** undefined: as it is. Throws a StartError where it would not be whole. */
 function fallbackOf(flags: CommandFlags, known: Fallback | null): Partial<Fallback> | null | undefined {
   if (flags.has('no-fallback')) return null
   const given = {
@@ -113,7 +114,11 @@ function fallbackOf(flags: CommandFlags, known: Fallback | null): Partial<Fallba
   }
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   if (entries.length === 0) return undefined
-  return { song: '', artist: '', ...known, ...Object.fromEntries(entries) }
+  const fallback: Partial<Fallback> = { song: '', artist: '', ...known, ...Object.fromEntries(entries) }
+  if (!fallback.song && !fallback.artist)
+    throw new StartError('a fallback needs a text: --fallback-song or --fallback-artist, or both')
+  if (fallback.afterSeconds === undefined) throw new StartError('a fallback needs --fallback-after')
+  return fallback
 }
 
 async function listChannels({ config, flags, output }: Call): Promise<void> {

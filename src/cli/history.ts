@@ -6,6 +6,7 @@ import { encodeOperatorRow, type PlayRow } from '../domain/history.ts'
 import { isKey } from '../domain/keys.ts'
 import { textOf } from '../domain/record.ts'
 import { History } from '../log/history.ts'
+import { isKnownChannel } from '../log/known-channel.ts'
 import { defaultReadLimits, ReadBudget } from '../log/read-budget.ts'
 import { readTopology } from '../log/topology.ts'
 import { createMetrics } from '../observe/metrics.ts'
@@ -59,6 +60,8 @@ async function history({ config, flags, operands: [channelkey = ''], output }: C
         if (page.next === null) break
         before = page.next
       }
+      if (rows.length === 0 && !(await isKnownChannel(connection, channelkey)))
+        throw new StartError(`no such channel: ${channelkey}; the log has nothing of it either`)
       return { rows, history }
     } finally {
       await history.close()

@@ -3,6 +3,7 @@ import type { ProblemDetails } from '../api/errors.ts'
 import { readAdminToken } from '../config/admin-token.ts'
 import type { Config } from '../config/options.ts'
 import { StartError } from '../observe/service.ts'
+import { type ServiceName, unreachable } from './reach.ts'
 
 export type Request = { method: string; url: string; token: string; body?: unknown }
 
@@ -12,7 +13,7 @@ export type Answer = { status: number; body: any }
 const timeoutMs = 15_000
 
 /** Sends a request; `who` names the one asked, as in "the console". Throws a StartError where it cannot be reached; answers with an error status are answers. */
-export async function send(who: string, { method, url, token, body }: Request): Promise<Answer> {
+export async function send(who: ServiceName, { method, url, token, body }: Request): Promise<Answer> {
   const response = await fetch(url, {
     method,
     headers: {
@@ -23,7 +24,7 @@ export async function send(who: string, { method, url, token, body }: Request): 
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   }).catch(error => {
-    throw new StartError(`${who} at ${new URL(url).origin} cannot be reached: ${reasonOf(error)}`)
+    throw unreachable(who, url, error)
   })
   const text = await response.text()
   if (text === '') return { status: response.status, body: undefined }
@@ -38,7 +39,7 @@ export async function send(who: string, { method, url, token, body }: Request): 
 }
 
 /** The body of an answer. Throws a StartError for an error status, with the problem's reasons. */
-export function requireSuccess(who: string, { status, body }: Answer): Answer['body'] {
+export function requireSuccess(who: ServiceName, { status, body }: Answer): Answer['body'] {
   if (status < 400) return body
   const { title, detail, errors } = body as Partial<ProblemDetails>
   if (title === undefined) throw new StartError(`${who} answers ${status}`)
@@ -75,6 +76,15 @@ export class ConsoleApi {
     return answer.status === 404 ? undefined : requireSuccess('the console', answer)
   }
 
+  /**
+   * Makes what is at that path, or changes the fields that `changes` makes of what is known of it; the rest stays.
+   * A name that was never given is empty, and shows the key.
+   */
+  async change(path: string, changes: (known: Answer['body'] | undefined) => object): Promise<Answer> {
+    const known = await this.find(path)
+    return await this.ask('PUT', path, { name: '', ...known, ...changes(known) })
+  }
+
   async #send(method: string, path: string, body?: unknown): Promise<Answer> {
     const url = `${this.#url}/api${path}`
     const answer = await send('the console', { method, url, token: this.#token, body })
@@ -82,13 +92,4 @@ export class ConsoleApi {
       throw new StartError(`the console at ${this.#url} refuses the admin token; check NOWNEXT_ADMIN_TOKEN`)
     return answer
   }
-}
-
-/** fetch says only "fetch failed"; what failed is its cause. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return 'no answer in time'
-  const cause = error.cause as NodeJS.ErrnoException | undefined
-  if (cause?.code === 'ECONNREFUSED') return 'nothing listens there'
-  return cause?.message || cause?.code || error.message
 }

@@ -20,12 +20,18 @@ const fields: readonly Flag[] = [
   { flag: 'separator', type: 'string', description: 'Between artist and song' },
 ]
 
+const emptyFlag: Flag = {
+  flag: 'empty',
+  type: 'boolean',
+  description: 'Push no text: silence; with --tracktype next, nothing follows any more',
+}
+
 export const pushCommand: Command = {
   name: 'push',
   operands: ['channelkey', '[token]'],
   description: 'Push what is playing',
   more: 'A token that begins with - goes behind --, as in `push --song X -- demo_pop -token`, or into --token-file.',
-  flags: [...fields, tokenFileFlag, jsonFlag],
+  flags: [...fields, emptyFlag, tokenFileFlag, jsonFlag],
   run: push,
 }
 
@@ -35,6 +41,13 @@ async function push({ config, flags, operands: [key = '', operand], output }: Ca
   if (token === undefined)
     throw new StartError(
       'push needs the token: push <channelkey> <token>, or --token-file (-- before a token that begins with -)',
+    )
+  const isEmpty = !flags.text('song') && !flags.text('artist')
+  if (isEmpty !== flags.has('empty'))
+    throw new StartError(
+      isEmpty
+        ? 'push needs --song or --artist; --empty pushes that nothing is playing'
+        : '--empty goes without --song and --artist',
     )
   const query = new URLSearchParams()
   for (const { flag } of fields) {

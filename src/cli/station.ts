@@ -31,15 +31,12 @@ export const stationCommands: readonly Command[] = [
 ]
 
 async function setStation({ config, flags, operands: [key = ''], output }: Call): Promise<void> {
-  const api = new ConsoleApi(config)
-  const path = `/stations/${encodeURIComponent(key)}`
-  const known: StationAnswer | undefined = await api.find(path)
+  const name = flags.text('name')
   const timezone = flags.text('timezone')
-  const body = {
-    name: flags.text('name') ?? known?.name ?? '',
-    timezone: timezone === undefined ? (known?.timezone ?? null) : timezone || null,
-  }
-  const { status } = await api.ask('PUT', path, body)
+  const { status } = await new ConsoleApi(config).change(`/stations/${encodeURIComponent(key)}`, () => ({
+    ...(name !== undefined && { name }),
+    ...(timezone !== undefined && { timezone: timezone || null }),
+  }))
   output.line(`station ${key} ${status === 201 ? 'created' : 'set'}`)
 }
 

@@ -223,7 +223,8 @@ export const options = {
     schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8100',
     for: 'client',
-    description: 'Push service that the command line talks to',
+    description:
+      'Push service that the command line talks to; unset: at NOWNEXT_HOST and NOWNEXT_INTAKE_PORT',
   },
   apiUrl: {
     flag: 'api-url',
@@ -231,7 +232,8 @@ export const options = {
     schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8200',
     for: 'client',
-    description: 'Delivery service that the command line talks to',
+    description:
+      'Delivery service that the command line talks to; unset: at NOWNEXT_HOST and NOWNEXT_EDGE_PORT',
   },
   consoleUrl: {
     flag: 'console-url',
@@ -239,7 +241,7 @@ export const options = {
     schemes: ['http', 'https'],
     default: 'http://127.0.0.1:8300',
     for: 'client',
-    description: 'Console that the command line talks to',
+    description: 'Console that the command line talks to; unset: at NOWNEXT_HOST and NOWNEXT_CONSOLE_PORT',
   },
 } as const satisfies Record<string, Option>
 

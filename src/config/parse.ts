@@ -2,6 +2,7 @@
 import { StartError } from '../observe/service.ts'
 import { checkValue, readFlags, type Value } from './flags.ts'
 import { type Config, environmentName, type Flag, type Option, type OptionName, options } from './options.ts'
+import { originOf } from './origin.ts'
 import { didYouMean } from './suggest.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -34,7 +35,8 @@ export function parseCommandLine(
   refuseUnknownVariables(env)
   const { values, positionals } = readFlags(argv, [...optionsFor(use), ...own])
   const entries = table.map(([name, option]) => [name, optionValue(option, values, env)] as const)
-  const config = Object.fromEntries(entries) as Config
+  const isSet = (option: Flag) => values.has(option.flag) || Boolean(env[environmentName(option)])
+  const config = withAddresses(Object.fromEntries(entries) as Config, isSet)
   checkTogether(config)
   const ownNames = new Set(own.map(({ flag }) => flag))
   const flags = new Map([...values].filter(([flag]) => ownNames.has(flag)))
@@ -56,6 +58,20 @@ function optionValue(option: Option, flags: Map<string, Value>, env: Environment
     variable === undefined || variable === '' ? undefined : checkValue(option, variable, name)
   const value = flags.get(option.flag) ?? fromVariable ?? option.default
   return option.type === 'list' && typeof value === 'string' ? value.split(',') : value
+}
+
+const addresses = [
+  ['baseUrl', 'intakePort'],
+  ['apiUrl', 'edgePort'],
+  ['consoleUrl', 'consolePort'],
+] as const
+
+/** Where the service's own variables say where it listens, the command line need not be told once more. */
+function withAddresses(config: Config, isSet: (option: Flag) => boolean): Config {
+  const made = addresses
+    .filter(([url, port]) => !isSet(options[url]) && config[port] !== 0)
+    .map(([url, port]) => [url, originOf(config, 'http', config[port])])
+  return { ...config, ...Object.fromEntries(made) }
 }
 
 /** A mistyped variable would be silently without effect; so it is refused. */

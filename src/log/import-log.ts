@@ -86,7 +86,7 @@ export class ImportLog {
     throw new StartError(
       id === ''
         ? 'the log is not empty: an import needs a log into which nothing was pushed yet'
-        : 'the log holds events of an import of another file, or of this one as it was before',
+        : 'the log holds events of an import of another file, or of this one as it was before or with another --timezone',
     )
   }
 

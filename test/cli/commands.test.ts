@@ -110,8 +110,12 @@ test('channel set changes what is given and leaves the rest', async () => {
     history: 'off',
     mounts: [],
   })
+  await run(['channel', 'set', 'c2', '--fallback-after', '7'])
+  assert.equal((await service.admin('GET', '/channels/c2')).body.fallback.afterSeconds, 7)
   await run(['channel', 'set', 'c2', '--no-fallback'])
   assert.equal((await service.admin('GET', '/channels/c2')).body.fallback, null)
+  await fails(['channel', 'set', 'c2', '--fallback-after', '5'], /^a fallback needs a text: --fallback-song/)
+  await fails(['channel', 'set', 'c2', '--fallback-song', 'F'], 'a fallback needs --fallback-after')
   assert.equal(JSON.parse(await run(['channel', 'list', '--station', 's2', '--json'])).length, 1)
   assert.match(await run(['channel', 'list', '--station', 's2']), /^c2 +s2 +Two +\(station\)$/m)
   assert.equal(await run(['channel', 'list', '--station', 'nobody']), 'no channels\n')
@@ -143,7 +147,7 @@ test('token add, list, revoke', async () => {
     await run(['token', 'add', 'c4', '--label', 'old', '--token-file', file]),
     /^token \w+ added to c4\n$/,
   )
-  await run(['push', 'c4', oldToken])
+  await run(['push', 'c4', oldToken, '--empty'])
   const list: Array<{ id: string; label: string }> = JSON.parse(await run(['token', 'list', 'c4', '--json']))
   assert.deepEqual(list.map(token => token.label).sort(), ['first', 'old'])
   assert.ok(!out.includes(oldToken))
@@ -162,9 +166,17 @@ test('push sends the fields as typed, warns, and prints JSON when asked', async 
   const pushed = JSON.parse(await run([...argv, '--time', '0']))
   assert.deepEqual([pushed.song, pushed.duration, pushed.etype], ['Jóga & +', 225, 104])
   assert.match(err, /^warning: /)
-  await fails(['push', 'c5', token, '--duration', 'long'], /^Invalid request: .*duration/)
-  await fails(['push', 'c5'], /needs the token/)
-  await fails(['push', 'nobody', token], /^Unknown channel: /)
+  await fails(['push', 'c5', token, '--song', 'S', '--duration', 'long'], /^Invalid request: .*duration/)
+  await fails(['push', 'c5'], /needs the token.*--token-file/)
+  await fails(['push', 'nobody', token, '--song', 'S'], /^Unknown channel: /)
+  await fails(
+    ['push', 'c5', token, '--song', ''],
+    'push needs --song or --artist; --empty pushes that nothing is playing',
+  )
+  await fails(['push', 'c5', token, '--song', 'S', '--empty'], '--empty goes without --song and --artist')
+  assert.match(await run(['push', 'c5', token, '--empty']), /^now: \(no text\), /)
+  await fails(['push', 'c5', '-sROE'], /^unknown flag -s; .* goes behind --/)
+  await fails(['push', '--song', 'S', '--', 'c5', '-sROE'], /^Wrong push token: /)
 })
 
 const plan = `
@@ -184,7 +196,10 @@ test('apply makes what the file says, brings old tokens, and may be repeated', a
   const file = join(folder, 'plan.yaml')
   writeFileSync(file, plan)
   await run(['apply', file])
-  assert.match(out, /^station s6 created\nchannel c6 created\nchannel c6 has the 1 token\(s\) of the file\n/)
+  assert.match(
+    out,
+    /^station s6 created\nchannel c6 created\nchannel c6: token "encoder" of the file is there\nchannel c6_plain/,
+  )
   assert.ok(!out.includes(oldToken))
   lastTokenFile('c6_plain')
   const files = readdirSync(join(folder, 'tokens')).length
@@ -198,6 +213,29 @@ test('apply makes what the file says, brings old tokens, and may be repeated', a
     'a channel that brings its tokens has no other',
   )
   await run(['push', 'c6', oldToken, '--song', 'S'])
+})
+
+test('apply leaves as it is what the file does not name, other tokens too', async () => {
+  const file = join(folder, 'part.yaml')
+  await run(['station', 'set', 's7', '--name', 'Seven', '--timezone', 'Europe/Rome'])
+  const options = ['--name', 'Old', '--hold-seconds', '60', '--fallback-song', 'F', '--fallback-after', '5']
+  await run(['channel', 'set', 'c7', '--station', 's7', ...options])
+  await run(['token', 'add', 'c7'])
+  const { body: before } = await service.admin('GET', '/channels/c7')
+  writeFileSync(file, `stations: { s7: }\nchannels: { c7: { name: New, tokens: [{ token: ${oldToken}7 }] } }`)
+  await run(['apply', file])
+  assert.equal(
+    out,
+    'station s7 set\nchannel c7 set\nchannel c7: token 1 of the file is there\nchannel c7: 2 other token(s) stay\n',
+  )
+  assert.deepEqual((await service.admin('GET', '/channels/c7')).body, { ...before, name: 'New' })
+  const { name, timezone } = (await service.admin('GET', '/stations/s7')).body
+  assert.deepEqual([name, timezone], ['Seven', 'Europe/Rome'])
+  assert.equal((await service.admin('GET', '/channels/c7/tokens')).body.length, 3)
+  const shown = /^ {2}stations:\n.*?(?=\n\n)/ms.exec(await run(['apply', '--help']))?.[0] ?? ''
+  writeFileSync(file, shown)
+  await run(['apply', file])
+  assert.match(out, /^channel my_channel: token "studio" of the file is there$/m)
 })
 
 const badPlans: Array<[text: string, message: RegExp]> = [
@@ -227,10 +265,10 @@ test('what is wrong is said in one line', async () => {
   const nobody = { NOWNEXT_CONSOLE_URL: 'http://127.0.0.1:9999', NOWNEXT_BASE_URL: 'http://127.0.0.1:9999' }
   await fails(
     ['station', 'list'],
-    'the console at http://127.0.0.1:9999 cannot be reached: nothing listens there',
+    'the console at http://127.0.0.1:9999 cannot be reached: nothing listens there; --console-url or NOWNEXT_CONSOLE_URL sets the address',
     nobody,
   )
-  await fails(['push', 'c', 'a-token'], /^the push service at .* cannot be reached/, nobody)
+  await fails(['push', 'c', 'a-token', '--song', 'S'], /^the push service at .* cannot be reached/, nobody)
   await fails(['station', 'list'], /is not the console of nownext \(404\)/, {
     NOWNEXT_CONSOLE_URL: service.opsUrl,
   })
@@ -260,7 +298,7 @@ test('the program prints errors on standard error and exits with 1', async () =>
   assert.deepEqual([ended.status, ended.stdout], [1, ''])
   assert.equal(
     ended.stderr,
-    'nownext: the console at http://127.0.0.1:9999 cannot be reached: nothing listens there\n',
+    'nownext: the console at http://127.0.0.1:9999 cannot be reached: nothing listens there; --console-url or NOWNEXT_CONSOLE_URL sets the address\n',
   )
   const listed = await runProgram(['channel', 'list', '--json'], env)
   assert.deepEqual([listed.status, listed.stderr], [0, ''])

@@ -221,6 +221,10 @@ test('the list of an old system becomes a history', async context => {
       ['01.01.2025 00:00:00', 'Mira Holt', 'Paper "Lanterns"', 214],
     ],
   )
+  await assert.rejects(run(target, 'history', 'nope'), {
+    name: 'StartError',
+    message: 'no such channel: nope; the log has nothing of it either',
+  })
   const table = (await run(target, 'history', 'one', '--limit', '1')).out
   assert.match(table, /^START +PLAYED +TITLE +ID\n01\.01\.2025 00:04:00 +now +The;Quay - Slow Tide/)
   assert.match((await run(target, 'history', 'one', '--format', 'csv')).out, /^start,artist,song/)

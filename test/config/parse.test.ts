@@ -96,6 +96,23 @@ for (const [argv, message] of bad)
   test(`refused: ${argv.join(' ')}`, () =>
     assert.throws(() => parseConfig(argv, {}), { name: 'StartError', message }))
 
+test('the command line finds the service where its own variables say that it listens', () => {
+  const addresses = (env: Record<string, string>, argv: string[] = []) => {
+    const { baseUrl, apiUrl, consoleUrl } = parseCommandLine(argv, env, 'client').config
+    return [baseUrl, apiUrl, consoleUrl]
+  }
+  const at = (...ports: number[]) => ports.map(port => `http://127.0.0.1:${port}`)
+  assert.deepEqual(addresses({}), at(8100, 8200, 8300))
+  assert.deepEqual(addresses({ NOWNEXT_EDGE_PORT: '9200', NOWNEXT_HOST: '0.0.0.0' }), at(8100, 9200, 8300))
+  assert.deepEqual(addresses({ NOWNEXT_EDGE_PORT: '0' }), at(8100, 8200, 8300), 'a free one is not known')
+  assert.deepEqual(
+    addresses({ NOWNEXT_EDGE_PORT: '9200', NOWNEXT_API_URL: 'http://e' }, ['--console-url', 'http://c']),
+    ['http://127.0.0.1:8100', 'http://e', 'http://c'],
+  )
+  const tls = { NOWNEXT_TLS_CERT: 'c', NOWNEXT_TLS_KEY: 'k', NOWNEXT_HOST: '::1' }
+  assert.equal(addresses(tls)[0], 'https://[::1]:8100')
+})
+
 test('a wrong variable is named', () => {
   assert.throws(() => parseConfig([], { NOWNEXT_OPS_PORT: 'x' }), {
     message: 'NOWNEXT_OPS_PORT is "x"; it must be a port, 0 to 65535 (0 takes a free one)',

@@ -22,10 +22,13 @@ for (const scenario of scenarios) {
   if (asked.length > 0 && !asked.includes(scenario.name)) continue
   console.log(`\n${scenario.title}`)
   const [loadBefore = 0] = loadavg()
+  const at = new Date().toISOString()
   const rows: Row[] = []
   try {
     await scenario.run(row => {
       rows.push(row)
+      results[scenario.name] = { at, loadBefore, rows }
+      writeFileSync(file, `${JSON.stringify(results, null, 1)}\n`)
       const verdict = row.holds === undefined ? '     ' : row.holds ? 'holds' : 'MISSED'
       console.log(
         `  ${verdict.padEnd(7)}${row.what}: ${row.reached}${row.asked && ` (asked ${row.asked})`}; ${row.from}`,
@@ -34,10 +37,7 @@ for (const scenario of scenarios) {
   } catch (error) {
     console.error(`  ${scenario.name} broke off: ${error instanceof Error ? error.stack : error}`)
     process.exitCode = 1
-    continue
   }
-  results[scenario.name] = { at: new Date().toISOString(), loadBefore, rows }
-  writeFileSync(file, `${JSON.stringify(results, null, 1)}\n`)
 }
 writePage(results)
 process.exit()

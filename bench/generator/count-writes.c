@@ -29,19 +29,19 @@ static ssize_t counted(ssize_t bytes) {
   return bytes;
 }
 
-#define NEXT(name, type) static type next; if (!next) next = (type)dlsym(RTLD_NEXT, name)
+#define NEXT(name) static __typeof__(&name) next; if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 ssize_t send(int fd, const void *bytes, size_t length, int flags) {
-  NEXT("send", ssize_t (*)(int, const void *, size_t, int));
+  NEXT(send);
   return counted(next(fd, bytes, length, flags));
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-  NEXT("sendmsg", ssize_t (*)(int, const struct msghdr *, int));
+  NEXT(sendmsg);
   return counted(next(fd, message, flags));
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
-  NEXT("writev", ssize_t (*)(int, const struct iovec *, int));
+  NEXT(writev);
   return counted(next(fd, parts, count));
 }

@@ -43,7 +43,7 @@ void wires_load(const char *file) {
 }
 
 void wires_open(const char *address, int count, int answered) {
-  for (int i = 0; i < wire_count; i++) { close(all[i].fd); free(all[i].copy); }
+  for (int i = 0; i < wire_count; i++) { if (all[i].fd >= 0) close(all[i].fd); free(all[i].copy); }
   free(all);
   all = calloc(count, sizeof *all);
   wire_count = count;
@@ -171,7 +171,12 @@ void wire_event(int index, uint32_t events) {
   }
   if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
   ssize_t got = recv(w->fd, buffer, sizeof buffer, 0);
-  if (got == 0 || (got < 0 && errno != EAGAIN)) fail("a server closed its connection");
+  if (got == 0 || (got < 0 && errno != EAGAIN)) {
+    if (w->busy || !has_answers) fail("a server closed its connection");
+    close(w->fd);  // idle for too long; it is opened anew before it is used again
+    w->fd = -1;
+    return;
+  }
   if (got < 0) return;
   if (has_answers) take(w, index, buffer, got);
   else if (memmem(buffer, got, "PING", 4)) send(w->fd, "PONG\r\n", 6, MSG_NOSIGNAL);

@@ -25,6 +25,10 @@ export type ServiceServer = Server & {
   readonly readyAfter: number
 }
 
+const children = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const collectOnSignal = 'data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())'
 const nodeArgs = ['--expose-gc', '--import', collectOnSignal]
@@ -66,10 +70,14 @@ export async function startService(
 export async function startReference(
   name: string,
   settings: object = {},
-  core = serverCore,
+  node: string[] = [],
 ): Promise<Server> {
   const file = join(root, 'bench/references', `${name}.ts`)
-  const child = launch(core, [...nodeArgs, '--import', 'tsx', file, JSON.stringify(settings)], {})
+  const child = launch(
+    serverCore,
+    [...nodeArgs, ...node, '--import', 'tsx', file, JSON.stringify(settings)],
+    {},
+  )
   const { port } = JSON.parse(await firstLine(child, /^\{"port":\d+\}$/m))
   return serverOf(child, `127.0.0.1:${port}`)
 }
@@ -99,7 +107,8 @@ function spawnOn(core: string, command: string[], env: NodeJS.ProcessEnv): Child
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  process.once('exit', () => child.kill('SIGKILL'))
+  children.add(child)
+  child.once('close', () => children.delete(child))
   return child
 }
 

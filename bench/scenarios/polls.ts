@@ -6,7 +6,7 @@ import { atLeast, figure, type Scenario, told } from '../harness/rows.ts'
 import { createWorld, getMessage, keyOf } from '../harness/seed.ts'
 
 const rounds = 5
-const seconds = 2
+const seconds = 1.5
 export const connections = 64
 
 export const polls: Scenario = {

@@ -17,6 +17,8 @@ if (unknown.length > 0) {
   console.error(`no such scenario: ${unknown.join(', ')}; there are ${scenarios.map(s => s.name).join(', ')}`)
   process.exit(2)
 }
+// What it has started ends with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 const results: Results = readResults()
 for (const scenario of scenarios) {
   if (asked.length > 0 && !asked.includes(scenario.name)) continue

@@ -55,7 +55,7 @@ const Timezone = Type.Union([Type.String({ format: 'timezone' }), Type.Null()], 
 const Name = text(maxNameLength, 'Display name; empty shows the key')
 
 export const KeyParams = Type.Object({ key: Key })
-export const TokenParams = Type.Object({ key: Key, id: Type.String({ maxLength: 64 }) })
+export const TokenParams = Type.Object({ key: Key, id: Type.String({ pattern: '^[0-9a-f]{1,64}$' }) })
 export const ChannelQuery = Type.Object({ station: Type.Optional(Key) })
 
 /** `key` may be sent along, so that what was read can be changed and put back; it must be that of the path. */

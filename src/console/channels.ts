@@ -97,7 +97,7 @@ async function finishRemoval({ registry, events }: ConsoleParts, key: string): P
 
 function appendRemoval(events: ConsoleParts['events'], key: string, revision: number): Promise<unknown> {
   const event = { v: 1, kind: 'delete', revision } as const
-  return events.append(key, event, `${key}.delete.${revision}`, appendDeadlineMs)
+  return events.append(key, event, `~delete.${key}.${revision}`, appendDeadlineMs)
 }
 
 function channelOf(key: string, body: ChannelBody): Channel {

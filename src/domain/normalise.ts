@@ -7,6 +7,9 @@ import { cleanText, cutText, maxTextCharacters, quote } from './text.ts'
 import { readTime } from './time.ts'
 import { readTracktype } from './tracktype.ts'
 
+/** `extdata` and `externalid` together, as UTF-8: so that a value with two records and held pushes can be stored. */
+export const maxExternalBytes = 65_536
+
 /** The longest id. UTF-8 bytes. */
 export const maxIdBytes = 255
 
@@ -85,9 +88,19 @@ export function normalise(fields: PushFields, facts: DecodeFacts, findings: Find
     extdata: fields.extdata,
     externalid: fields.externalid,
   }
+  if (externalBytes(element) > maxExternalBytes)
+    errors.push({
+      field: 'extdata',
+      message: `must be at most ${maxExternalBytes} bytes, externalid included`,
+    })
   if (errors.length > 0 || tracktype === null || !time.ok) return { ok: false, errors }
   const given = fieldsGiven(element, fields)
   return { ok: true, element, given, tracktype, time: { explicitMs: time.explicitMs }, warnings }
+}
+
+/** The free-form data of an element as it is stored: a body of a one-byte charset grows to three times its size. */
+function externalBytes({ extdata, externalid }: Element): number {
+  return Buffer.byteLength(extdata ?? '') + Buffer.byteLength(externalid ?? '')
 }
 
 /** A clean text of at most `maxTextCharacters`, without the blanks around it unless they are to be kept. */

@@ -194,7 +194,7 @@ export class Projector implements Service {
         if (session === this.#session && session.pin !== pin) this.#standBy('the pin has passed on')
       } else if (pin === undefined && waiting === 0) {
         const second = Math.floor(Date.now() / 1000)
-        await this.#events.append(wakeKey, { v: 1, kind: 'tick' }, `wake.${second}`, tickDeadlineMs)
+        await this.#events.append(wakeKey, { v: 1, kind: 'tick' }, `~wake.${second}`, tickDeadlineMs)
       }
     } catch (error) {
       this.#log.debug({ error: String(error) }, 'who is active is not known')

@@ -132,7 +132,7 @@ export class Ticks {
 
   async #sendOne({ channelkey, stateDueMs, sent }: Armed): Promise<void> {
     this.#sending++
-    await this.#send(channelkey, `tick.${channelkey}.${stateDueMs}.${sent}`)
+    await this.#send(channelkey, `~tick.${channelkey}.${stateDueMs}.${sent}`)
     this.#sending--
     this.#schedule()
   }

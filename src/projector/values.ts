@@ -40,7 +40,10 @@ export function foldEvent(
   return { values, known: { state, sequence: prev }, late }
 }
 
-/** The value of one change; sequence: that which it will get. */
+/** Below the max_payload of `nats.conf`, with room for the headers. What is larger could never be stored. */
+export const maxValueBytes = 1_000_000
+
+/** The value of one change; sequence: that which it will get. Throws a RangeError where it is too large to be stored. */
 export function valueOfChange(
   channelkey: string,
   change: Change,
@@ -55,5 +58,8 @@ export function valueOfChange(
     next: encodePosition(incarnation, { sequence, slot: 0 }),
     now: encodePosition(incarnation, { sequence, slot: 1 }),
   }
-  return { channelkey, json: encodeValue(change, place, positions) }
+  const json = encodeValue(change, place, positions)
+  const bytes = Buffer.byteLength(json)
+  if (bytes > maxValueBytes) throw new RangeError(`a value of ${bytes} bytes is too large to be stored`)
+  return { channelkey, json }
 }

@@ -65,6 +65,7 @@ export class Edge implements Service {
   readonly #listeners: Listeners
   readonly #history: EdgeHistory
   readonly #recent: Recent
+  readonly #replays: ReplayReads
   #comments: Comments | undefined
   #app: UwsApp | undefined
   #audience: Audience | undefined
@@ -81,6 +82,8 @@ export class Edge implements Service {
     this.#listeners = new Listeners(options.connection)
     this.#history = new EdgeHistory(options)
     this.#recent = new Recent(options.recentLimits)
+    const { connection, log, metrics, replayLimits = {} } = options
+    this.#replays = new ReplayReads(connection, { log, metrics, limits: replayLimits })
   }
 
   /** The bound port; 0 before start. */
@@ -148,13 +151,14 @@ export class Edge implements Service {
     this.#listening?.close()
     this.#app?.close()
     await this.#history.stop()
+    await this.#replays.close()
     this.#comments?.stop()
     this.#feed?.stop()
     this.#listeners.stop()
   }
 
   #route(app: UwsApp, uws: Uws): void {
-    const { config, connection, log, metrics, maxFollowed, topology, replayLimits, commentMs } = this.#options
+    const { config, log, metrics, maxFollowed, topology, commentMs } = this.#options
     const states = this.#states
     const listeners = this.#listeners
     const audience = new Audience(app, metrics)
@@ -182,7 +186,7 @@ export class Edge implements Service {
       resumes: new Resumes({
         incarnation: topology.incarnation,
         recent,
-        reads: new ReplayReads(connection, { log, metrics, limits: replayLimits ?? {} }),
+        reads: this.#replays,
         states,
         metrics,
         log,

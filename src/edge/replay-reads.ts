@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readValue } from '../domain/value.ts'
 import { type LogConnection, LogUnavailable } from '../log/connection.ts'
+import { OwnConnection } from '../log/own-connection.ts'
 import { ReadBudget, type ReadLimits } from '../log/read-budget.ts'
 import { firstSequence, readChannelFrom, readRange, type ShownValue } from '../log/shown-log.ts'
 import type { Logger } from '../observe/log.ts'
@@ -26,6 +27,8 @@ export type Wanted = {
 export type ReplayLimits = ReadLimits & {
   /** Values of a channel that are read for a replay; each holds up to two records. */
   channelValues: number
+  /** Bytes of the values that one replay holds. */
+  bytes: number
   /** How far back a station's records are looked for among those of all channels. Sequences. */
   stationSpan: number
 }
@@ -34,6 +37,7 @@ export const defaultReplayLimits: ReplayLimits = {
   reading: 8,
   waiting: 10_000,
   channelValues: 2_000,
+  bytes: 4 * 1024 * 1024,
   stationSpan: 10_000,
 }
 /** A read goes at least so far back, so that it serves those who were away a little longer too. Sequences. */
@@ -49,7 +53,7 @@ const maxAttempts = 3
 type Read = { readonly from: number; readonly found: Promise<LogRead | null> }
 
 export class ReplayReads {
-  readonly #connection: LogConnection
+  readonly #connection: OwnConnection
   readonly #log: Logger
   readonly #metrics: Metrics
   readonly #limits: ReplayLimits
@@ -61,7 +65,7 @@ export class ReplayReads {
     connection: LogConnection,
     { log, metrics, limits }: { log: Logger; metrics: Metrics; limits: Partial<ReplayLimits> },
   ) {
-    this.#connection = connection
+    this.#connection = new OwnConnection(connection, 'replay')
     this.#log = log
     this.#metrics = metrics
     this.#limits = { ...defaultReplayLimits, ...limits }
@@ -72,7 +76,7 @@ export class ReplayReads {
   async read(wanted: Wanted): Promise<LogRead | null> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const running = [...(this.#reads.get(nameOf(wanted)) ?? [])]
-      const read = running.find(({ from }) => from <= wanted.from) ?? this.#start(wanted)
+      const read = running.find(({ from }) => from <= wanted.from) ?? this.#start(wanted, attempt === 0)
       const found = await read.found
       // Where one that began further back was too far back, this one need not be.
       if (found !== null || read.from === wanted.from) return found
@@ -80,8 +84,13 @@ export class ReplayReads {
     return null
   }
 
-  #start(wanted: Wanted): Read {
-    const from = Math.max(1, Math.min(wanted.from, wanted.through - depth))
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  /** isDeep: for others too. What was too much is tried again with only what is wanted. */
+  #start(wanted: Wanted, isDeep: boolean): Read {
+    const from = isDeep ? Math.max(1, Math.min(wanted.from, wanted.through - depth)) : wanted.from
     const name = nameOf(wanted)
     const reads = this.#reads.get(name) ?? new Set()
     const read: Read = { from, found: this.#patiently({ ...wanted, from }) }
@@ -113,26 +122,29 @@ export class ReplayReads {
   }
 
   async #readOnce({ scope, key, from, through, known }: Wanted): Promise<LogRead | null> {
-    const { channelValues, stationSpan } = this.#limits
+    const { channelValues, stationSpan, bytes: mostBytes } = this.#limits
     if (scope === 'station' && through - from >= stationSpan) return null
-    const first = await firstSequence(this.#connection)
+    const connection = await this.#connection.get()
+    const first = await firstSequence(connection)
     const values =
       scope === 'channel'
-        ? await readChannelFrom(this.#connection, key, {
+        ? await readChannelFrom(connection, key, {
             from,
             known: first > known ? 0 : known,
             most: channelValues,
+            mostBytes,
           })
-        : await readRange(this.#connection, {
+        : await readRange(connection, {
             from: Math.max(from, first),
             through,
             holding: `"stationkey":${JSON.stringify(key)}`,
+            mostBytes,
           })
     if (values === null) return null
     const frames = values
       .flatMap(value => this.#framesOf(value))
       .filter(({ stationkey }) => scope === 'channel' || stationkey === key)
-    return { frames, through, first: Math.max(first, await firstSequence(this.#connection)) }
+    return { frames, through, first: Math.max(first, await firstSequence(connection)) }
   }
 
   /** The records that a value sent, as the live ones; one that cannot be read sent none. */

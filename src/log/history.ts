@@ -4,8 +4,9 @@ import type { PlayFilter, PlayRow } from '../domain/history.ts'
 import type { HistoryValue } from '../domain/value.ts'
 import { ChannelPast } from './channel-past.ts'
 import { ChannelPlays } from './channel-plays.ts'
-import { type LogConnection, LogUnavailable, messageOf } from './connection.ts'
+import type { LogConnection } from './connection.ts'
 import type { NewestValues } from './newest-values.ts'
+import { OwnConnection } from './own-connection.ts'
 import { decodePosition, encodePosition } from './position.ts'
 import type { ReadBudget } from './read-budget.ts'
 import type { Topology } from './topology.ts'
@@ -43,10 +44,11 @@ export type HistoryOptions = {
 
 export class History {
   readonly #options: HistoryOptions
-  #connection: Promise<LogConnection> | undefined
+  readonly #connection: OwnConnection
 
   constructor(options: HistoryOptions) {
     this.#options = options
+    this.#connection = new OwnConnection(options.connection, 'history')
   }
 
   /** Throws LogUnavailable, and TooManyReads. */
@@ -54,25 +56,14 @@ export class History {
     return this.#options.budget.run(beforeRead => {
       const connect = async () => {
         await beforeRead()
-        return await this.#connect()
+        return await this.#connection.get()
       }
       return this.#page(new ChannelPast(connect), request)
     })
   }
 
-  async close(): Promise<void> {
-    await (await this.#connection)?.close()
-  }
-
-  /** A connection of its own, once it is needed: what else this process asks of the log must not wait for these reads. */
-  async #connect(): Promise<LogConnection> {
-    this.#connection ??= this.#options.connection.another('history')
-    try {
-      return await this.#connection
-    } catch (error) {
-      this.#connection = undefined
-      throw new LogUnavailable(messageOf(error), { cause: error })
-    }
+  close(): Promise<void> {
+    return this.#connection.close()
   }
 
   positionOf(sequence: number): string {

@@ -9,44 +9,68 @@ export type ShownValue = { channelkey: string; sequence: number; json: string }
 
 const subjectPrefix = '$KV.channel.'
 const batch = 250
+/** Of one answer, so that a few large values do not fill the memory. */
+const maxBytes = 1024 * 1024
 
 /**
- * The values of one channel from a sequence on, in order; null: there are more than so many. `known`: the sequence of
- * its last value as far as it is known; a replica of the log that is behind that is of no use. Throws LogUnavailable.
+ * The values of one channel from a sequence on, in order; null: there are more than so many, or more than so many
+ * bytes of them. `known`: the sequence of its last value as far as it is known; a replica of the log that is behind
+ * that is of no use. Throws LogUnavailable.
  */
 export async function readChannelFrom(
   connection: LogConnection,
   channelkey: string,
-  { from, known, most }: { from: number; known: number; most: number },
+  { from, known, most, mostBytes }: { from: number; known: number; most: number; mostBytes: number },
 ): Promise<ShownValue[] | null> {
   const values: ShownValue[] = []
   let last = 0
+  let bytes = 0
   for (let seq = from, pending = 1; pending > 0; seq = last + 1) {
-    const stored = await read(connection, { seq, batch, next_by_subj: subjectPrefix + channelkey })
+    const stored = await read(connection, {
+      seq,
+      batch,
+      max_bytes: maxBytes,
+      next_by_subj: subjectPrefix + channelkey,
+    })
     if (stored.length === 0) break
     last = stored.at(-1)?.sequence ?? last
     pending = Number(stored.at(-1)?.headers.last('Nats-Num-Pending') || 0)
     values.push(...stored.flatMap(toValues))
-    if (values.length + pending > most) return null
+    bytes += bytesOf(stored)
+    if (values.length + pending > most || bytes > mostBytes) return null
   }
   if (last < known && known >= from) throw new LogUnavailable('a replica of the log is behind')
   return values
 }
 
-/** The values of all channels from one sequence to another that hold these bytes, in order. Throws LogUnavailable. */
+/**
+ * The values of all channels from one sequence to another that hold this text, in order; null: they have more than so
+ * many bytes. Throws LogUnavailable.
+ */
 export async function readRange(
   connection: LogConnection,
-  { from, through, holding }: { from: number; through: number; holding: string },
-): Promise<ShownValue[]> {
+  {
+    from,
+    through,
+    holding,
+    mostBytes,
+  }: { from: number; through: number; holding: string; mostBytes: number },
+): Promise<ShownValue[] | null> {
   const values: ShownValue[] = []
+  let bytes = 0
   for (let seq = from; seq <= through; ) {
-    const stored = await read(connection, { seq, batch: Math.min(batch, through - seq + 1) })
+    const stored = await read(connection, {
+      seq,
+      batch: Math.min(batch, through - seq + 1),
+      max_bytes: maxBytes,
+    })
     const last = stored.at(-1)
     if (last === undefined) throw new LogUnavailable('a replica of the log is behind')
     seq = last.sequence + 1
-    values.push(
-      ...stored.filter(({ data, sequence }) => sequence <= through && holds(data, holding)).flatMap(toValues),
-    )
+    const held = stored.filter(({ data, sequence }) => sequence <= through && holds(data, holding))
+    bytes += bytesOf(held)
+    if (bytes > mostBytes) return null
+    values.push(...held.flatMap(toValues))
   }
   return values
 }
@@ -59,6 +83,10 @@ export async function firstSequence(connection: LogConnection): Promise<number> 
 
 function read(connection: LogConnection, request: BatchRequest): Promise<Stored[]> {
   return readBatch(connection, streams.channel, request)
+}
+
+function bytesOf(stored: Stored[]): number {
+  return stored.reduce((sum, { data }) => sum + data.length, 0)
 }
 
 function holds(data: Uint8Array, text: string): boolean {

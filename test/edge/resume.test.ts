@@ -261,6 +261,22 @@ for (const uws of loadableUws()) {
       }
     })
 
+    test('as many bytes as are held, and more: a gap; large values further back do not matter', async () => {
+      const extra = 'x'.repeat(20_000)
+      const positions: string[] = []
+      for (let number = 0; number < 5; number++)
+        positions.push((await world.show('a', { song: `${number}`, extra }, null, ['now'])).now.position)
+      // Each value holds its record once, and a little more.
+      edge = await world.edge({ uws, replayLimits: { bytes: 70_000 } })
+      for (const scope of ['channel/a', 'station/one']) {
+        const near = await resume(scope, positions[2] ?? '')
+        assert.deepEqual(songs(await near.records(2)), ['3', '4'], scope)
+        const far = await resume(scope, positions[0] ?? '')
+        assert.equal((await far.records(1))[0]?.['type'], 'gap', scope)
+        for (const { ws } of [near, far]) ws.close()
+      }
+    })
+
     test('as many reads as may wait, and one more: a gap, counted', async () => {
       const [a = ''] = await showMany('a', 0, 2)
       const [b = ''] = await showMany('b', 0, 2)

@@ -70,10 +70,11 @@ export class History {
     return encodePosition(this.#options.topology.incarnation, { sequence, slot: 1 })
   }
 
-  /** The sequence of a position; null: malformed, or of another incarnation of the log. */
+  /** The sequence of a position; null: malformed, of another incarnation of the log, or of none of its values. */
   sequenceOf(position: string): number | null {
     const place = decodePosition(position)
-    return place?.incarnation === this.#options.topology.incarnation ? place.sequence : null
+    if (place?.incarnation !== this.#options.topology.incarnation || place.sequence === 0) return null
+    return place.sequence
   }
 
   async #page(past: ChannelPast, request: HistoryRequest): Promise<HistoryPage> {

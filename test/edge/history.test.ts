@@ -280,10 +280,13 @@ describe('bad input: 400 naming the parameter', () => {
     ['source=Fallback', 'source'],
     ['before=abc', 'before'],
     [`before=${foreign}`, 'before'],
+    ['before=ZERO', 'before'],
     ['limit=x&from=x&to=x&etype=x&source=x&before=x', 'from', 'to', 'limit', 'before', 'etype', 'source'],
   ] as const) {
     test(query, async () => {
-      const answer = await get(`channel/b/history.json?${query}`)
+      // Of this log, whose incarnation is known only now, but before its first value.
+      const zero = encodePosition(world.topology.incarnation, { sequence: 0, slot: 1 })
+      const answer = await get(`channel/b/history.json?${query.replace('ZERO', zero)}`)
       assert.equal(answer.status, 400)
       const { errors } = (await answer.json()) as { errors: Array<{ field: string }> }
       assert.deepEqual(

@@ -5,6 +5,7 @@ import { ChannelAnswer, ChannelBody, ChannelQuery, KeyParams } from '../api/cons
 import { Problem } from '../api/errors.ts'
 import { generateToken } from '../domain/keys.ts'
 import { type Channel, defaultHoldSeconds } from '../domain/registry.ts'
+import { toNfc } from '../domain/text.ts'
 import { mountAnswers, mountsOf } from './mounts.ts'
 import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
 
@@ -106,13 +107,11 @@ function channelOf(key: string, body: ChannelBody): Channel {
   return {
     key,
     station: body.station,
-    name: body.name.normalize('NFC'),
+    name: toNfc(body.name),
     timezone: body.timezone ?? null,
     cover: body.cover ?? '',
     holdSeconds: body.holdSeconds ?? defaultHoldSeconds,
-    fallback: fallback
-      ? { ...fallback, song: fallback.song.normalize('NFC'), artist: fallback.artist.normalize('NFC') }
-      : null,
+    fallback: fallback ? { ...fallback, song: toNfc(fallback.song), artist: toNfc(fallback.artist) } : null,
     announceNext: body.announceNext ?? true,
     history: body.history ?? 'recent',
   }

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { KeyParams, StationAnswer, StationBody } from '../api/console.ts'
 import { Problem } from '../api/errors.ts'
 import type { Station } from '../domain/registry.ts'
+import { toNfc } from '../domain/text.ts'
 import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
 
 export function stationRoutes(app: ApiApp, { registry, writes, log }: ConsoleParts): void {
@@ -55,5 +56,5 @@ export function stationRoutes(app: ApiApp, { registry, writes, log }: ConsolePar
 
 function stationOf(key: string, body: StationBody): Station {
   requireSameKey(key, body.key)
-  return { key, name: body.name.normalize('NFC'), timezone: body.timezone ?? null }
+  return { key, name: toNfc(body.name), timezone: body.timezone ?? null }
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { KeyParams, NewTokenAnswer, TokenAnswer, TokenBody, TokenParams } from '../api/console.ts'
 import { Problem } from '../api/errors.ts'
 import { generateToken } from '../domain/keys.ts'
+import { toNfc } from '../domain/text.ts'
 import type { Registry } from '../log/registry.ts'
 import type { ApiApp, ConsoleParts } from './parts.ts'
 
@@ -31,7 +32,7 @@ export function tokenRoutes(app: ApiApp, { registry, tokens, writes, log }: Cons
       const { label = '', token = generateToken() } = request.body
       const { id } = await writes.run(async () => {
         await requireChannel(registry, key)
-        return tokens.add(key, token, label.normalize('NFC'))
+        return tokens.add(key, token, toNfc(label))
       })
       log.info({ channelkey: key, tokenId: id }, 'token added')
       return reply.code(201).send({ id, label, token })

@@ -4,10 +4,20 @@
 /** The longest text that is kept; the rest is cut off with a warning. Code points. */
 export const maxTextCharacters = 1024
 
+/**
+ * How many combining marks in a row are kept. Normalising sorts each run of them in quadratic time, so one field of
+ * marks could take seconds. The Stream-Safe Text Format (UAX #15, section 13) takes 30 to be more than any writing
+ * needs; here a little more.
+ */
+export const maxMarksInARow = 32
+
 const plain = /^[\x20-\x7e]*$/
 const loneSurrogate = /\p{Surrogate}/gu
 const lineBreakOrTab = /\r\n|[\t\n\r\u2028\u2029]/g
 const controlOrBom = /[\u0000-\u001f\u007f-\u009f\ufeff]/g
+
+// Tried only where a run begins, so every mark is looked at once or twice.
+const tooManyMarks = new RegExp(`(?<!\\p{M})(\\p{M}{${maxMarksInARow}})\\p{M}+`, 'gu')
 
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' })
 
@@ -16,13 +26,24 @@ export function wellFormed(text: string): string {
   return text.replace(loneSurrogate, '\ufffd')
 }
 
+/** NFC in linear time, whatever the text: whoever normalises calls this. */
+export function toNfc(text: string): string {
+  // Again afterwards: taking a letter apart may have put its own marks into the run.
+  return boundMarks(boundMarks(text).normalize('NFC'))
+}
+
+function boundMarks(text: string): string {
+  return text.replace(tooManyMarks, '$1')
+}
+
 /**
  * Valid Unicode in NFC, without BOM, NUL and other control characters; a tab or line break (CR LF as one, U+2028
- * and U+2029 too) becomes one blank. Nothing else is touched: no trimming, no entities, no capitals.
+ * and U+2029 too) becomes one blank; of combining marks in a row `maxMarksInARow` are kept. Nothing else is touched:
+ * no trimming, no entities, no capitals. It is not cut here: a text may begin with any number of blanks.
  */
 export function cleanText(text: string): string {
   if (plain.test(text)) return text
-  return wellFormed(text).replace(lineBreakOrTab, ' ').replace(controlOrBom, '').normalize('NFC')
+  return toNfc(wellFormed(text).replace(lineBreakOrTab, ' ').replace(controlOrBom, ''))
 }
 
 /** At most `max` characters (code points) of a valid text, cut where a grapheme ends; shorter ones come back as they are. */

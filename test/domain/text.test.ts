@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { cleanText, cutText, maxTextCharacters, quote, wellFormed } from '../../src/domain/text.ts'
+import {
+  cleanText,
+  cutText,
+  maxMarksInARow,
+  maxTextCharacters,
+  quote,
+  toNfc,
+  wellFormed,
+} from '../../src/domain/text.ts'
 
 const anyText = fc.string({ unit: 'binary' })
 const brokenText = fc.array(fc.integer({ min: 0, max: 0xffff })).map(units => String.fromCharCode(...units))
@@ -50,6 +58,67 @@ test('text: whatever comes in, valid and clean Unicode comes out, and cleaning a
       assert.equal(clean.normalize('NFC'), clean)
       assert.equal(cleanText(clean), clean)
     }),
+  )
+})
+
+test('text: of too many combining marks in a row the first are kept', () => {
+  const rows: Array<[pushed: string, clean: string]> = [
+    [`x${'\u0323'.repeat(40)}y`, `x${'\u0323'.repeat(maxMarksInARow)}y`],
+    [`x${'\u0323'.repeat(maxMarksInARow)}y`, `x${'\u0323'.repeat(maxMarksInARow)}y`],
+    [`x${'\u0323\0'.repeat(40)}y`, `x${'\u0323'.repeat(maxMarksInARow)}y`],
+    ['\u0323'.repeat(40), '\u0323'.repeat(maxMarksInARow)],
+    [
+      `q${'\u{1d165}'.repeat(40)}q${'\u0323'.repeat(40)}`,
+      `q${'\u{1d165}'.repeat(32)}q${'\u0323'.repeat(32)}`,
+    ],
+    [`x${'\u0301'.repeat(20)}${'\u0323'.repeat(20)}`, `x${'\u0323'.repeat(12)}${'\u0301'.repeat(20)}`],
+    // The letter's own two marks come into the run.
+    [`\u01d6${'\u0323'.repeat(40)}`, `\u1ee5${'\u0323'.repeat(31)}\u0308`],
+    // A mark that is two.
+    [`q${'\u0344'.repeat(40)}`, `q${'\u0308\u0301'.repeat(maxMarksInARow / 2)}`],
+  ]
+  for (const [pushed, clean] of rows) {
+    assert.equal(cleanText(pushed), clean, JSON.stringify(pushed))
+    assert.equal(cleanText(clean), clean, JSON.stringify(clean))
+  }
+})
+
+test('text: normalising never sees a long run of marks, however long the text', context => {
+  const normalize = context.mock.method(String.prototype, 'normalize')
+  const marks = '\u0301'.repeat(32_000) + '\u0323'.repeat(32_000)
+  assert.equal(cleanText(marks), '\u0301'.repeat(maxMarksInARow))
+  assert.equal(toNfc(`a${marks}`), `\u00e1${'\u0301'.repeat(maxMarksInARow - 1)}`)
+  cleanText(`${'\u0301'.repeat(20)}${'\u0323'.repeat(20)} `.repeat(1600))
+  assert.equal(normalize.mock.callCount(), 3)
+  for (const { this: seen } of normalize.mock.calls) {
+    assert.doesNotMatch(String(seen), new RegExp(`\\p{M}{${maxMarksInARow + 1}}`, 'u'))
+  }
+})
+
+test('text: marks in any number and order come out clean, bounded, and the same when cleaned again', () => {
+  const unit = fc.constantFrom(
+    'a',
+    '\u01d6',
+    '\u1e69',
+    ' ',
+    '\u0301',
+    '\u0323',
+    '\u0344',
+    '\u0f73',
+    '\u{1d165}',
+    '\u{1d160}',
+  )
+  const run = fc.tuple(unit, fc.integer({ min: 1, max: 40 })).map(([char, count]) => char.repeat(count))
+  fc.assert(
+    fc.property(
+      fc.array(run, { maxLength: 8 }).map(runs => runs.join('')),
+      text => {
+        const clean = cleanText(text)
+        assert.doesNotMatch(clean, new RegExp(`\\p{M}{${maxMarksInARow + 1}}`, 'u'))
+        assert.equal(clean.normalize('NFC'), clean)
+        assert.equal(cleanText(clean), clean)
+      },
+    ),
   )
 })
 

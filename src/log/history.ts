@@ -11,9 +11,12 @@ import { decodePosition, encodePosition } from './position.ts'
 import type { ReadBudget } from './read-budget.ts'
 import type { Topology } from './topology.ts'
 
+export type PageCost = { values: number; ms: number }
+
 /** What one page may cost. Past it, it ends early and names where it goes on. */
-const maxValuesRead = 4000
-const maxMs = 5000
+const maxPageCost: PageCost = { values: 4000, ms: 5000 }
+/** So many times that where it has not come further back than where it began: each page reads a `recent` channel anew. */
+const patience = 2
 
 /** recent: only the newest plays, without extdata. */
 export type HistoryChannel = { channelkey: string; recent: boolean }
@@ -30,7 +33,7 @@ export type HistoryRequest = {
 export type HistoryPage = {
   /** The newest first, in the order of the log. */
   rows: PlayRow[]
-  /** The sequence before which the next page goes on; null: this is the last one. */
+  /** The sequence before which the next page goes on, always further back than `before`; null: this is the last one. */
   next: number | null
 }
 
@@ -40,6 +43,8 @@ export type HistoryOptions = {
   budget: ReadBudget
   /** Kept up by a watch; without one, every page is read from the log. */
   newest?: NewestValues
+  /** What a page may cost, other than by default. */
+  maxCost?: PageCost
 }
 
 export class History {
@@ -82,7 +87,7 @@ export class History {
     const channels = new Map<string, ChannelPlays>()
     try {
       await this.#open(past, request, channels)
-      return await collect(past, request, [...channels.values()])
+      return await collect(past, request, [...channels.values()], this.#options.maxCost ?? maxPageCost)
     } finally {
       for (const [key, take] of keep) take?.(channels.get(key)?.newest ?? [])
     }
@@ -93,6 +98,8 @@ export class History {
     { channels, before, filter }: HistoryRequest,
     opened: Map<string, ChannelPlays>,
   ): Promise<void> {
+    // Nothing is before the first; to the log, up to sequence 0 means all.
+    if (before !== null && before <= 1) return
     const heads = await this.#heads(past, keysOf(channels))
     const isPast = ({ channelkey, recent }: HistoryChannel) =>
       before !== null && !recent && (heads.get(channelkey)?.[0]?.sequence ?? 0) >= before
@@ -126,18 +133,21 @@ async function collect(
   past: ChannelPast,
   { limit, before }: HistoryRequest,
   channels: ChannelPlays[],
+  maxCost: PageCost,
 ): Promise<HistoryPage> {
   const rows: PlayRow[] = []
-  const endMs = performance.now() + maxMs
+  const startMs = performance.now()
+  const cost = () => Math.max(past.valuesRead / maxCost.values, (performance.now() - startMs) / maxCost.ms)
   // One row more than asked for: it tells whether there is a next page.
   while (rows.length <= limit) {
     const channel = latest(channels)
     if (channel === undefined) return { rows, next: null }
+    const next = channel.bound + 1
     const row = channel.shift()
     if (row !== undefined) {
       if (before === null || row.sequence < before) rows.push(row)
-    } else if (past.valuesRead >= maxValuesRead || performance.now() > endMs)
-      return { rows, next: channel.bound + 1 }
+    } else if (cost() >= 1 && (before === null || next < before)) return { rows, next }
+    else if (cost() >= patience) return { rows, next: null }
     else await channel.readOn(limit + 2 - rows.length)
   }
   return { rows: rows.slice(0, limit), next: rows[limit - 1]?.sequence ?? null }

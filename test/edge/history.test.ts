@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { HistoryOption } from '../../src/domain/registry.ts'
+import { History } from '../../src/log/history.ts'
 import { encodePosition } from '../../src/log/position.ts'
+import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
 import { readCsv } from '../helpers/csv.ts'
 import { FoldedLog } from '../helpers/folded.ts'
 import { zeroMs } from '../helpers/story.ts'
@@ -227,6 +230,42 @@ test('the option: recent is the last 20 without extdata, off is 404 and no part 
   await until(async () => (await songs('station/two/history.json'))[0] === 'moved')
   assert.deepEqual(await songs('station/two/history.json'), ['moved'])
   assert.ok(!(await songs('station/one/history.json?limit=1000')).includes('Hidden'))
+})
+
+test('pages that end at their cost go further back each time, and end; before the first value is nothing', async t => {
+  const { connection, topology } = world
+  const channels = [
+    { channelkey: 'c', recent: true },
+    { channelkey: 'long', recent: false },
+  ]
+  const filter = { from: null, to: null, etype: null, source: 'metapush', stationkey: null } as const
+  const historyOf = (values?: number) =>
+    new History({
+      connection,
+      topology,
+      budget: new ReadBudget(defaultReadLimits, createMetrics().historyReading),
+      ...(values === undefined ? {} : { maxCost: { values, ms: 60_000 } }),
+    })
+  const [all, ...histories] = [undefined, 6, 40].map(historyOf)
+  assert.ok(all)
+  t.after(() => Promise.all([all, ...histories].map(history => history.close())))
+  const { rows: expected, next: rest } = await all.page({ channels, filter, before: null, limit: 1000 })
+  assert.equal(rest, null)
+  for (const history of histories) {
+    const found: number[] = []
+    for (let before: number | null = null; ; ) {
+      const { rows, next } = await history.page({ channels, filter, before, limit: 7 })
+      found.push(...rows.map(({ sequence }) => sequence))
+      if (next === null) break
+      assert.ok(before === null || next < before, `${next} after ${before}`)
+      before = next
+    }
+    const sequences = expected.map(({ sequence }) => sequence)
+    assert.deepEqual(found, sequences.slice(0, found.length))
+    // What the dearest of these pages costs is less than twice the last limit.
+    if (history === histories.at(-1)) assert.equal(found.length, sequences.length)
+  }
+  assert.deepEqual(await all.page({ channels, filter, before: 1, limit: 7 }), { rows: [], next: null })
 })
 
 test('what is asked for again follows the log', async () => {

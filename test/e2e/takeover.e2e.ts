@@ -1,4 +1,4 @@
-// Five processes on one NATS: the active projector is killed, its successor is stopped for a while and goes on.
+// `npm run test:e2e`: five processes on one NATS: the active projector is killed, its successor is stopped for a while and goes on.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

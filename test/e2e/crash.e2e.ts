@@ -1,4 +1,4 @@
-// What was answered 200 survives any death: node alone, with its nats-server orphaned, or everything at once.
+// `npm run test:e2e`: what was answered 200 survives any death: node alone, with its nats-server orphaned, or everything at once.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -37,7 +37,7 @@ export const defaultReplayLimits: ReplayLimits = {
   reading: 8,
   waiting: 10_000,
   channelValues: 2_000,
-  bytes: 4 * 1024 * 1024,
+  bytes: 16 * 1024 * 1024,
   stationSpan: 10_000,
 }
 /** A read goes at least so far back, so that it serves those who were away a little longer too. Sequences. */

@@ -22,8 +22,8 @@ function ndjsonLine(raw: RawEvent): string | null {
   return `{"sequence":${sequence},"time":"${time}","channelkey":"${channelkey}","event":${oneLine}}\n`
 }
 
-const csvColumns = [
-  'sequence',
+/** The fields of a play on a line: what an export writes and an import reads. `start` may differ from `time`, when the push came. */
+export const playFieldNames = [
   'time',
   'channelkey',
   'tracktype',
@@ -39,7 +39,9 @@ const csvColumns = [
   'separator',
   'externalid',
   'extdata',
-]
+] as const
+
+const csvColumns = ['sequence', ...playFieldNames]
 
 /** CSV holds the pushes only, for people and spreadsheets. */
 function csvLine(raw: RawEvent): string | null {

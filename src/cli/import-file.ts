@@ -3,9 +3,9 @@ import { members } from '../domain/json.ts'
 import type { ImportedEvent } from '../log/import-log.ts'
 import { StartError } from '../observe/service.ts'
 import { csvFields, delimiterOf, isOpen } from './csv.ts'
-import { readEventLine } from './event-lines.ts'
+import { playFieldNames, readEventLine } from './event-lines.ts'
 import { type Line, linesOf } from './lines.ts'
-import { type PlayFields, playFieldNames, readPlay } from './play-lines.ts'
+import { type PlayFields, readPlay } from './play-lines.ts'
 
 const known = new Set<string>(playFieldNames)
 /** A quote that is not closed would take the rest of the file for one field. */

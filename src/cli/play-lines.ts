@@ -7,29 +7,10 @@ import { isKey } from '../domain/keys.ts'
 import { normalise, type PushFields } from '../domain/normalise.ts'
 import { readTime } from '../domain/time.ts'
 import type { ImportedEvent } from '../log/import-log.ts'
-import { asForeign } from './event-lines.ts'
+import { asForeign, type playFieldNames } from './event-lines.ts'
 
-/** The fields of one play by name, as texts; missing and empty ones mean the same. */
+/** The fields of one play by name, as texts; missing and empty ones mean the same, others are ignored. */
 export type PlayFields = ReadonlyMap<string, string>
-
-/** All that are read; others are ignored. `start` may differ from `time`, when the push came. */
-export const playFieldNames = [
-  'time',
-  'channelkey',
-  'tracktype',
-  'start',
-  'artist',
-  'song',
-  'album',
-  'duration',
-  'etype',
-  'id',
-  'isrc',
-  'cover',
-  'separator',
-  'externalid',
-  'extdata',
-] as const
 
 const idNamespace = '6f9f5f0e-4c0b-5d0e-9d0a-3b6f6c1f7a55'
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findNatsServer } from '../../src/nats-server/find.ts'
 import { launchNats, type NatsProcess } from '../../src/nats-server/process.ts'
+import { standStill } from './stand-still.ts'
 
 export type TestNats = {
   readonly url: string
@@ -18,7 +19,7 @@ export type TestNats = {
   stop(): Promise<void>
   /** kill -9. Whatever was acknowledged stays in the store; restart() reads it again. */
   kill(): Promise<void>
-  /** It stands still (SIGSTOP): connections stay open and nothing is answered. */
+  /** It stands still (SIGSTOP) once this returns: connections stay open and nothing is answered. */
   pause(): void
   resume(): void
   /** On the same port and store, after an orderly stop if it still runs. */
@@ -85,7 +86,7 @@ export async function startNats(options: TestNatsOptions = {}): Promise<TestNats
       running = false
     },
     pause() {
-      current.nats.signal('SIGSTOP')
+      standStill(current.nats.pid ?? 0)
     },
     resume() {
       current.nats.signal('SIGCONT')

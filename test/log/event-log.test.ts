@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { headers } from '@nats-io/transport-node'
 import type { LoggedEvent } from '../../src/domain/event.ts'
 import { LogUnavailable } from '../../src/log/connection.ts'
@@ -22,6 +22,9 @@ after(async () => {
   await log.connection.close()
   await nats.stop()
 })
+
+// A test that fails while the server stands still must not fail the next ones.
+afterEach(() => nats.resume())
 
 const stored = async (): Promise<number> => (await events.extent()).lastSequence
 

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { ChannelAnswer, ChannelBody, ChannelQuery, KeyParams } from '../api/console.ts'
 import { Problem } from '../api/errors.ts'
 import { generateToken } from '../domain/keys.ts'
-import { type Channel, defaultHoldSeconds } from '../domain/registry.ts'
+import { type Channel, type ChannelSettings, defaultHoldSeconds } from '../domain/registry.ts'
 import { toNfc } from '../domain/text.ts'
 import { mountAnswers, mountsOf } from './mounts.ts'
 import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
@@ -15,7 +15,7 @@ const appendDeadlineMs = 9_000
 export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
   const { registry, mounts, writes } = parts
   const answerOf = (channel: Channel): ChannelAnswer => ({
-    ...channel,
+    ...settingsOf(channel),
     mounts: mountAnswers(mounts.get(channel.key), mounts.states(channel.key)),
   })
 
@@ -55,7 +55,7 @@ export function channelRoutes(app: ApiApp, parts: ConsoleParts): void {
 /** Resolves to the first push token of a channel that is new, else to null. */
 async function putChannel(
   parts: ConsoleParts,
-  channel: Channel,
+  channel: ChannelSettings,
   mounts: ChannelBody['mounts'],
 ): Promise<string | null> {
   const { registry, tokens, log } = parts
@@ -67,7 +67,7 @@ async function putChannel(
   const mountsBefore = before === undefined ? [] : await parts.mounts.find(channel.key)
   const mountsAfter = mountsOf(mounts, mountsBefore)
   // Putting the same again changes nothing, so a tool may do it as often as it likes.
-  const same = isDeepStrictEqual(before?.value, channel)
+  const same = before !== undefined && isDeepStrictEqual(settingsOf(before.value), channel)
   const created = !same && (await registry.putChannel(channel)).created
   if (created || !isDeepStrictEqual(mountsBefore, mountsAfter))
     await parts.mounts.put(channel.key, mountsAfter)
@@ -101,7 +101,11 @@ function appendRemoval(events: ConsoleParts['events'], key: string, revision: nu
   return events.append(key, event, `~delete.${key}.${revision}`, appendDeadlineMs)
 }
 
-function channelOf(key: string, body: ChannelBody): Channel {
+function settingsOf({ life: _, ...settings }: Channel): ChannelSettings {
+  return settings
+}
+
+function channelOf(key: string, body: ChannelBody): ChannelSettings {
   requireSameKey(key, body.key)
   const { fallback } = body
   return {

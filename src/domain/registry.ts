@@ -12,7 +12,8 @@ export type Station = {
   timezone: string | null
 }
 
-export type Channel = {
+/** What an operator sets of a channel. */
+export type ChannelSettings = {
   key: string
   /** The stationkey. */
   station: string
@@ -28,16 +29,24 @@ export type Channel = {
   history: HistoryOption
 }
 
+export type Channel = ChannelSettings & {
+  /**
+   * Which life of its key this is: the registry revision of the removal before it, 0 for the first. The same for as
+   * long as the channel exists. Entries of releases that did not know it have none; they count as the first life.
+   */
+  life?: number
+}
+
 export const defaultHoldSeconds = 30
 export const maxHoldSeconds = 600
 
 /** The zone in which a channel's times are written and its zone-less times are read (rules 2 and 7). */
-export function zoneOf(channel: Channel, station: Station): string {
+export function zoneOf(channel: ChannelSettings, station: Station): string {
   return channel.timezone ?? station.timezone ?? 'UTC'
 }
 
 /** The context that an event of this channel carries. */
-export function contextOf(channel: Channel, station: Station, revision: number): ChannelContext {
+export function contextOf(channel: ChannelSettings, station: Station, revision: number): ChannelContext {
   return {
     revision,
     stationkey: station.key,

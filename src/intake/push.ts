@@ -62,6 +62,9 @@ export type PushParts = CredentialsParts & {
   intake: string
 }
 
+/** What the registry says of a channel that is there. */
+export type KnownChannel = { context: ChannelContext; life: number }
+
 const idempotencyKey = /^[!-~]{1,64}$/
 /** Namespace of the ids made from an Idempotency-Key, so that both answers to a repeated request name the same. */
 const idNamespace = '0b9c6e6a-54f7-5a2c-8f0e-6d7c1c0a9b57'
@@ -77,10 +80,10 @@ export function acceptPushes(parts: PushParts): AcceptPush {
     const receivedMs = clock()
     const arrived = performance.now()
     return await inTurn(queue, push.channelkey, async place => {
-      const context = await requireChannel(parts, push, place)
+      const known = await requireChannel(parts, push, place)
       await requireToken(parts, push, place)
       requireRate(parts, push)
-      const { event, messageId, metaid } = makeEvent(parts, push, context, receivedMs)
+      const { event, messageId, metaid } = makeEvent(parts, push, known, receivedMs)
       await place.turn()
       if (metaid === undefined)
         await place.inTime(parts.events.append(push.channelkey, event, messageId, place.leftMs()))
@@ -109,14 +112,14 @@ export async function requireChannel(
   { registry }: Pick<CredentialsParts, 'registry'>,
   { channelkey }: Credentials,
   place: Place,
-): Promise<ChannelContext> {
+): Promise<KnownChannel> {
   const entry = isKey(channelkey) ? await place.inTime(registry.findChannel(channelkey)) : undefined
   if (entry === undefined) throw new Problem('unknown-channel')
   const { value: channel, revision } = entry
   const station = await place.inTime(registry.findStation(channel.station))
   // A station that is not there yet must not silence its channel: the key stands for its name.
   const fallback = { key: channel.station, name: '', timezone: null }
-  return contextOf(channel, station?.value ?? fallback, revision)
+  return { context: contextOf(channel, station?.value ?? fallback, revision), life: channel.life ?? 0 }
 }
 
 /** Throws 403, and 429 where that was one wrong token too many (rule 12). */
@@ -141,7 +144,7 @@ function requireRate({ rate, metrics }: PushParts, { channelkey }: Push): void {
 function makeEvent(
   parts: PushParts,
   push: Push,
-  context: ChannelContext,
+  { context, life }: KnownChannel,
   receivedMs: number,
 ): { event: PushEvent; messageId: string; metaid: string | undefined } {
   const { channelkey } = push
@@ -156,8 +159,7 @@ function makeEvent(
     context.holdSeconds,
     tracktype,
   )
-  // A channelkey holds no dot, so no two channels share a message id.
-  const messageId = key === undefined ? randomUUID() : `${channelkey}.${key}`
+  const messageId = key === undefined ? randomUUID() : repeatableId(channelkey, life, key)
   const event: PushEvent = {
     v: 1,
     kind: tracktype,
@@ -171,6 +173,14 @@ function makeEvent(
     context,
   }
   return { event, messageId, metaid: decoded.metaid }
+}
+
+/**
+ * The message id of an Idempotency-Key, on every intake the same. A channelkey holds no dot and no tilde, so no two
+ * channels share one, nor two lives of a key: what was pushed before a removal is not what is pushed after it.
+ */
+function repeatableId(channelkey: string, life: number, key: string): string {
+  return life === 0 ? `${channelkey}.${key}` : `${channelkey}~${life}.${key}`
 }
 
 function keyFaults(key: string | undefined): FieldError[] {

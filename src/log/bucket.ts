@@ -9,7 +9,7 @@ export type Entry<T> = { value: T; revision: number }
 export type BucketListener<T> = (key: string, value: T | undefined, revision: number) => void
 
 /** What is known of a key; a removed one keeps its revision, so that nothing older comes back. */
-type Known<T> = { value: T | undefined; revision: number }
+export type Known<T> = { value: T | undefined; revision: number }
 
 /** How long a key that was looked up in vain is taken for missing. */
 const missMs = 1_000
@@ -87,8 +87,17 @@ export class Bucket<T> {
   }
 
   /** Writes, and resolves to the new revision and whether the key had no value before, whoever writes at the same time. Throws LogUnavailable. */
-  async put(key: string, value: T): Promise<{ revision: number; created: boolean }> {
+  put(key: string, value: T): Promise<{ revision: number; created: boolean }> {
+    return this.putAfter(key, () => value)
+  }
+
+  /** Like put; the value is made from what is there, which may be a removal. May be called again where others write too. */
+  async putAfter(
+    key: string,
+    valueAfter: (before: Known<T> | undefined) => T,
+  ): Promise<{ revision: number; created: boolean }> {
     return await this.#change(key, async before => {
+      const value = valueAfter(before)
       const revision = await this.#publish(key, JSON.stringify(value), before?.revision ?? 0)
       this.#apply(key, value, revision)
       return { revision, created: before?.value === undefined }

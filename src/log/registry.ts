@@ -1,6 +1,6 @@
 // The bucket `registry`: stations and channels, watched by every role, written by the console.
-import type { Channel, Station } from '../domain/registry.ts'
-import { Bucket, type Entry } from './bucket.ts'
+import type { Channel, ChannelSettings, Station } from '../domain/registry.ts'
+import { Bucket, type Entry, type Known } from './bucket.ts'
 import type { LogConnection } from './connection.ts'
 
 export type RegistryEntry<T> = Entry<T>
@@ -79,8 +79,11 @@ export class Registry {
   }
 
   /** Resolves to the new revision, and whether the channel was new. Throws LogUnavailable. */
-  putChannel(channel: Channel): Promise<{ revision: number; created: boolean }> {
-    return this.#bucket.put(channelPrefix + channel.key, channel)
+  putChannel(channel: ChannelSettings): Promise<{ revision: number; created: boolean }> {
+    return this.#bucket.putAfter(channelPrefix + channel.key, before => ({
+      ...channel,
+      life: lifeAfter(before as Known<Channel> | undefined),
+    }))
   }
 
   /** false where there was none. Throws LogUnavailable. */
@@ -93,8 +96,15 @@ export class Registry {
     const revision = await this.#bucket.remove(channelPrefix + key)
     return { removed: revision !== undefined, revision: revision ?? 0 }
   }
+
   /** The revision at which the channel was removed, 0 where it is there or never was. Throws LogUnavailable. */
   channelRemoval(key: string): Promise<number> {
     return this.#bucket.removal(channelPrefix + key)
   }
+}
+
+/** A channel that is there keeps its life; else that begins with the removal before, 0 where there was none. */
+function lifeAfter(before: Known<Channel> | undefined): number {
+  if (before?.value !== undefined) return before.value.life ?? 0
+  return before?.revision ?? 0
 }

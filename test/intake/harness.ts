@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import type { LoggedEvent, PushEvent } from '../../src/domain/event.ts'
+import type { ChannelSettings } from '../../src/domain/registry.ts'
 import { Intake, type IntakeOptions } from '../../src/intake/intake.ts'
 import { connectLog } from '../../src/log/connection.ts'
 import { EventLog } from '../../src/log/event-log.ts'
@@ -65,17 +66,7 @@ export async function startHarness(options: Partial<IntakeOptions> = {}) {
     printed: () => printed.join(''),
     /** A new channel with the token. */
     channel: async (key: string): Promise<string> => {
-      await registry.putChannel({
-        key,
-        station: 'radio',
-        name: `Channel ${key}`,
-        timezone: null,
-        cover: '',
-        holdSeconds: 30,
-        fallback: null,
-        announceNext: true,
-        history: 'recent',
-      })
+      await registry.putChannel(channelSettings(key))
       await tokens.add(key, token, 'test')
       return key
     },
@@ -94,6 +85,20 @@ export async function startHarness(options: Partial<IntakeOptions> = {}) {
       await connection.close()
       await nats.stop()
     },
+  }
+}
+
+export function channelSettings(key: string): ChannelSettings {
+  return {
+    key,
+    station: 'radio',
+    name: `Channel ${key}`,
+    timezone: null,
+    cover: '',
+    holdSeconds: 30,
+    fallback: null,
+    announceNext: true,
+    history: 'recent',
   }
 }
 

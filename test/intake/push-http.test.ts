@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import {
+  channelSettings,
   exchange,
   type Harness,
   json,
@@ -320,6 +321,30 @@ describe('push over HTTP', () => {
       headers: { 'idempotency-key': '~'.repeat(64) },
     })
     assert.equal(longest.status, 200)
+  })
+
+  test('an Idempotency-Key counts within one life of its channel, on every intake (rule 11)', async () => {
+    const key = await harness.channel('reborn')
+    const another = await harness.start()
+    const send = async (at: number) => {
+      const headers = { 'idempotency-key': 'k' }
+      const answer = await request(at, `/metapush/${key}/${token}?song=x`, { headers })
+      assert.equal(answer.status, 200, answer.body)
+      return json(answer)['id']
+    }
+    const stored = async () => (await harness.pushes(key)).length
+    const first = await send(port)
+    await harness.registry.putChannel({ ...channelSettings(key), name: 'renamed' })
+    assert.equal(await send(another.port), first, 'an option that changes begins no new life')
+    assert.equal(await stored(), 1)
+    for (const life of [2, 3]) {
+      await harness.registry.removeChannel(key)
+      await harness.channel(key)
+      const id = await send(another.port)
+      assert.notEqual(id, first)
+      assert.equal(await send(port), id)
+      assert.equal(await stored(), life, 'stored, not taken for a repeat of what came before the removal')
+    }
   })
 
   test('a start too far ahead is a wrong clock, and the answer says so (rule 15)', async () => {

@@ -78,6 +78,18 @@ test('a removal has a revision greater than all before, and the channel is new a
   assert.equal(await ours.removeStation('nobody'), false)
 })
 
+test('a life of a channel begins with the removal before it and lasts as long as the channel, whoever writes', async () => {
+  const lifeOf = async (registry: Registry) => (await registry.findChannel('lives'))?.value.life
+  await ours.putChannel(channelOf('lives'))
+  await theirs.putChannel(channelOf('lives', 'again'))
+  assert.equal(await lifeOf(theirs), 0)
+  const { revision } = await ours.removeChannel('lives')
+  await ours.putChannel(channelOf('lives'))
+  await theirs.putChannel(channelOf('lives', 'again'))
+  await until('seen', () => ours.channel('lives')?.value.name === 'again')
+  assert.deepEqual([await lifeOf(ours), await lifeOf(theirs)], [revision, revision])
+})
+
 test('listeners are told of removals once, by whomever', async () => {
   const told: Array<[string, number]> = []
   let changes = 0

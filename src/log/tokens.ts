@@ -1,6 +1,6 @@
 // The bucket `token`: push tokens as SHA-256, watched by the intake and the console. Key `<channelkey>.<id>`,
 // where id is the beginning of the hash: so one token is one look-up.
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash as digest, timingSafeEqual } from 'node:crypto'
 import { Bucket } from './bucket.ts'
 import type { LogConnection } from './connection.ts'
 import { readLast } from './direct.ts'
@@ -82,7 +82,7 @@ function keyOf(channelkey: string, id: string): string {
 
 /** Tokens are random, so a plain hash keeps them; it is also all that is ever compared. */
 function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return digest('sha256', token)
 }
 
 function idOf(hash: string): string {

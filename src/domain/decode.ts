@@ -4,7 +4,7 @@ import { type Encoding, findEncoding, readBytes } from './encoding.ts'
 import { readImages } from './images.ts'
 import { compact, members } from './json.ts'
 import { type Decoded, type DecodeFacts, type Findings, normalise, type PushFields } from './normalise.ts'
-import { maxQueryParameters, parseQuery, type QueryParameters } from './query.ts'
+import type { QueryParameters } from './query.ts'
 import { cleanText, quote } from './text.ts'
 
 /**
@@ -29,17 +29,7 @@ export type PushBody = {
   externalid?: unknown
 }
 
-/** A push by GET, or the body of a form; the query without `?`, one character per byte (rule 4). */
-export function decodeQuery(rawQuery: string, facts: DecodeFacts): Decoded {
-  const parameters = parseQuery(rawQuery)
-  if (parameters !== null) return decodeParameters(parameters, facts)
-  return {
-    ok: false,
-    errors: [{ field: 'query', message: `has more than ${maxQueryParameters} parameters` }],
-  }
-}
-
-/** A push whose query is parsed already. `encoding` governs song and artist only. */
+/** A push by GET, or the body of a form, whose parameters are read (rule 4). `encoding` governs song and artist only. */
 export function decodeParameters(parameters: QueryParameters, facts: DecodeFacts): Decoded {
   const findings: Findings = { warnings: [], errors: [] }
   const text = (name: string, encoding?: Encoding) => readParameter(parameters, name, findings, encoding)

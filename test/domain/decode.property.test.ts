@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { decodeJsonBody } from '../../src/domain/body.ts'
-import { decodeObject, decodeQuery, type PushBody } from '../../src/domain/decode.ts'
+import { decodeObject, type PushBody } from '../../src/domain/decode.ts'
 import type { Element } from '../../src/domain/event.ts'
 import type { Decoded } from '../../src/domain/normalise.ts'
 import { cleanText } from '../../src/domain/text.ts'
+import { decodeQuery } from '../helpers/pushes.ts'
 
 const facts = { arrivalMs: Date.UTC(2026, 11, 1, 12), zone: 'Europe/Berlin' }
 

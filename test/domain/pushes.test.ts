@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJsonBody } from '../../src/domain/body.ts'
 import { judgeClock } from '../../src/domain/clock.ts'
-import { decodeObject, decodeQuery, type PushBody } from '../../src/domain/decode.ts'
+import { decodeObject, type PushBody } from '../../src/domain/decode.ts'
 import type { ChannelContext } from '../../src/domain/event.ts'
 import type { Decoded } from '../../src/domain/normalise.ts'
 import { encodeRecord, makeRecord, textOf } from '../../src/domain/record.ts'
+import { decodeQuery } from '../helpers/pushes.ts'
 import { type PushRow, pushRows } from './pushes.ts'
 
 const arrivalMs = Date.UTC(2026, 11, 1, 12)

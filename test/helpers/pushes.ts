@@ -1,5 +1,8 @@
 // Events for tests.
+import { decodeParameters } from '../../src/domain/decode.ts'
 import type { ChannelContext, Element, PushEvent } from '../../src/domain/event.ts'
+import type { Decoded, DecodeFacts } from '../../src/domain/normalise.ts'
+import { parseQuery } from '../../src/domain/query.ts'
 
 export type PushFacts = Partial<Omit<PushEvent, 'element' | 'context'>> & {
   element?: Partial<Element>
@@ -48,4 +51,9 @@ export function pushOf(song: string, facts: PushFacts = {}): PushEvent {
       ...context,
     },
   }
+}
+
+/** A push by GET, from its query without the `?`. */
+export function decodeQuery(query: string, facts: DecodeFacts): Decoded {
+  return decodeParameters(parseQuery(query) ?? new Map(), facts)
 }

@@ -116,6 +116,7 @@ describe('push over HTTP', () => {
       ],
       [request(port, `/metapush/${key}/${token}?id=${'x'.repeat(256)}`), ['id']],
       [request(port, `/metapush/${key}/${token}?song=x&metaid=a/b`), ['metaid']],
+      [request(port, `/metapush/${key}/${token}?${'a&'.repeat(257)}`), ['query']],
       [
         request(port, `/metapush/${key}/${token}?song=x`, { headers: { 'idempotency-key': 'x'.repeat(65) } }),
         ['Idempotency-Key'],

@@ -13,11 +13,15 @@ export type QueueOptions = {
   maxInFlight?: number
   /** Pushes that hold a place, all channels together. */
   maxWaiting?: number
+  /** Of those, pushes whose channel or token is not known here. */
+  maxDoubtful?: number
 }
 
 const defaultDeadlineMs = 8_500
 const defaultMaxInFlight = 64
 const defaultMaxWaiting = 4_096
+/** What is not known here may be new, or a flood of wrong tokens: that must not take the places of those who push. */
+export const defaultMaxDoubtful = 256
 /** An append that could hardly be acknowledged in what is left is not begun: its sender will hear that it failed. */
 const minAppendMs = 250
 
@@ -42,23 +46,26 @@ export class AppendQueue {
   readonly #ready: Waiting[] = []
   #inFlight = 0
   #held = 0
+  #doubtful = 0
 
   constructor(options: QueueOptions) {
     this.#options = {
       deadlineMs: defaultDeadlineMs,
       maxInFlight: defaultMaxInFlight,
       maxWaiting: defaultMaxWaiting,
+      maxDoubtful: defaultMaxDoubtful,
       ...options,
     }
   }
 
-  /** Takes the next place in the channel's line. Throws `busy` at once when too many hold one. */
-  enter(channelkey: string): Place {
-    const { metrics, maxWaiting, deadlineMs } = this.#options
-    if (this.#held >= maxWaiting) {
-      metrics.intakeRejected.inc({ limit: 'waiting' })
-      throw new Problem('busy', 'Too many pushes wait for the log.', { retryAfter: 1 })
-    }
+  /**
+   * Takes the next place in the channel's line. `isKnown`: channel and token are right by what is known here. Throws
+   * `busy` at once when too many hold one.
+   */
+  enter(channelkey: string, isKnown = true): Place {
+    const { metrics, deadlineMs } = this.#options
+    this.#requireRoom(isKnown)
+    if (!isKnown) this.#doubtful++
     metrics.intakeWaiting.set(++this.#held)
     const lane = this.#lanes.get(channelkey) ?? []
     this.#lanes.set(channelkey, lane)
@@ -74,8 +81,22 @@ export class AppendQueue {
       },
       leave: () => {
         deadline.clear()
+        if (!isKnown) this.#doubtful--
         this.#leave(waiting)
       },
+    }
+  }
+
+  #requireRoom(isKnown: boolean): void {
+    const { metrics, maxWaiting, maxDoubtful } = this.#options
+    if (this.#held >= maxWaiting) {
+      metrics.intakeRejected.inc({ limit: 'waiting' })
+      throw new Problem('busy', 'Too many pushes wait for the log.', { retryAfter: 1 })
+    }
+    if (!isKnown && this.#doubtful >= maxDoubtful) {
+      metrics.intakeRejected.inc({ limit: 'doubtful' })
+      const detail = 'Too many requests wait for their channel or token to be looked up.'
+      throw new Problem('busy', detail, { retryAfter: 1 })
     }
   }
 

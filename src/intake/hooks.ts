@@ -28,8 +28,6 @@ export type Standing = 'right' | 'wrong token' | 'unknown channel'
 
 export const defaultMaxHooks = 10_000
 const defaultDeadlineMs = 60_000
-/** Of those, hooks whose channel or token is not known here: they may be new, or a flood of wrong ones. */
-export const maxDoubtfulHooks = 256
 const retryMs = 500
 /** Few are stored at once, so that storing never makes an answer wait. */
 const maxInFlight = 8
@@ -38,7 +36,6 @@ export class Hooks {
   readonly #parts: HookParts
   readonly #queue: AppendQueue
   readonly #running = new Set<Promise<void>>()
-  #doubtful = 0
 
   constructor(parts: HookParts) {
     this.#parts = parts
@@ -57,15 +54,13 @@ export class Hooks {
   /** Takes a hook, or drops it where too many wait; never throws. */
   take(channelkey: string, token: string, hook: Hook, isRight: boolean): void {
     const { metrics } = this.#parts
-    if (!isRight && (!isKey(channelkey) || this.#doubtful >= maxDoubtfulHooks)) {
+    if (!isKey(channelkey)) {
       metrics.intakeHooks.inc({ result: 'dropped' })
       return
     }
-    const place = this.#enter(hook.metaid)
+    const place = this.#enter(hook.metaid, isRight)
     if (place === undefined) return
-    if (!isRight) this.#doubtful++
     const work = this.#store(channelkey, token, hook, isRight, place).finally(() => {
-      if (!isRight) this.#doubtful--
       place.leave()
       this.#running.delete(work)
     })
@@ -77,9 +72,9 @@ export class Hooks {
     await Promise.all(this.#running)
   }
 
-  #enter(metaid: string): Place | undefined {
+  #enter(metaid: string, isRight: boolean): Place | undefined {
     try {
-      return this.#queue.enter(metaid)
+      return this.#queue.enter(metaid, isRight)
     } catch (error) {
       // The queue has counted it at its limit; here it is a hook that was lost.
       this.#parts.metrics.intakeHooks.inc({ result: 'dropped' })

@@ -6,17 +6,26 @@ import type { Socket } from 'node:net'
 type Exchange = { request: IncomingMessage; response: ServerResponse }
 type Conversation = { waiting: (() => void)[]; blocked: boolean; open: Set<Exchange> }
 
+/** Requests of one connection that have no answer yet; nobody who pushes has nearly so many. */
+export const defaultMaxUnanswered = 32
+
 /** The exchanges on each connection that have no whole answer yet. */
 export class Conversations {
   readonly #conversations = new WeakMap<Socket, Conversation>()
 
-  /** A listener that takes a connection's requests one after the other, each once the body before is read. */
-  inOrder(listener: RequestListener): RequestListener {
+  /**
+   * A listener that takes a connection's requests one after the other, each once the body before is read. One that
+   * comes while `maxUnanswered` have no answer goes to `refuse` instead; node itself stops reading from a connection
+   * whose answers pile up.
+   */
+  inOrder(listener: RequestListener, maxUnanswered: number, refuse: RequestListener): RequestListener {
     return (request, response) => {
       const conversation = this.#of(request.socket)
       const exchange = { request, response }
+      const isTooMany = conversation.open.size >= maxUnanswered
       conversation.open.add(exchange)
       response.once('close', () => conversation.open.delete(exchange))
+      if (isTooMany) return refuse(request.resume(), response)
       const run = () => {
         listener(request, response)
         if (hasUnreadBody(request)) block(conversation, request)

@@ -34,6 +34,7 @@ export type IntakeOptions = {
   /** Limits other than the defaults. */
   front?: NonNullable<ServerOptions['front']>
   requestTimeoutMs?: number
+  maxUnanswered?: number
   queue?: Omit<QueueOptions, 'metrics'>
   hooks?: Pick<HookParts, 'maxWaiting' | 'deadlineMs'>
 }
@@ -105,13 +106,14 @@ export class Intake implements Service {
 
   #build(tls: TlsKeys | undefined): IntakeServer {
     const { config, events, registry, tokens, listeners, log, metrics, clock = Date.now } = this.#options
-    const { front = {}, requestTimeoutMs } = this.#options
+    const { front = {}, requestTimeoutMs, maxUnanswered } = this.#options
     const server = createWithKeys(config, {
       tls,
       metrics,
       log,
       front,
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+      ...(maxUnanswered !== undefined && { maxUnanswered }),
       draining: () => this.#state === 'draining',
     })
     const wrongTokens = new WrongTokens({ metrics })

@@ -1,7 +1,6 @@
 // The use case: one push, from its receipt to its answer, whatever brought it here. It is answered only after its
 // event is stored (rule 1).
 import { randomUUID } from 'node:crypto'
-import { v5 as uuidV5, v7 as uuidV7 } from 'uuid'
 import { type FieldError, Problem } from '../api/errors.ts'
 import type { PushResponse } from '../api/push.ts'
 import { judgeClock } from '../domain/clock.ts'
@@ -17,6 +16,7 @@ import type { Registry } from '../log/registry.ts'
 import type { Tokens } from '../log/tokens.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { AppendQueue, Place } from './append-queue.ts'
+import { makeElementId } from './element-id.ts'
 import type { PushRate } from './push-rate.ts'
 import { inTurn } from './turn.ts'
 import type { WrongTokens } from './wrong-tokens.ts'
@@ -45,8 +45,8 @@ export type AcceptPush = (push: Push) => Promise<PushResponse>
 
 /** What it takes to know a sender. */
 export type CredentialsParts = {
-  registry: Pick<Registry, 'findChannel' | 'findStation'>
-  tokens: Pick<Tokens, 'matches'>
+  registry: Pick<Registry, 'channel' | 'findChannel' | 'findStation'>
+  tokens: Pick<Tokens, 'matchesHere' | 'matches'>
   wrongTokens: WrongTokens
   metrics: Pick<Metrics, 'intakeAppend' | 'intakeRejected'>
 }
@@ -66,8 +66,6 @@ export type PushParts = CredentialsParts & {
 export type KnownChannel = { context: ChannelContext; life: number }
 
 const idempotencyKey = /^[!-~]{1,64}$/
-/** Namespace of the ids made from an Idempotency-Key, so that both answers to a repeated request name the same. */
-const idNamespace = '0b9c6e6a-54f7-5a2c-8f0e-6d7c1c0a9b57'
 
 /**
  * The function that accepts pushes. It must be called in the order in which they arrived; it takes the place in the
@@ -79,7 +77,7 @@ export function acceptPushes(parts: PushParts): AcceptPush {
   return async push => {
     const receivedMs = clock()
     const arrived = performance.now()
-    return await inTurn(queue, push.channelkey, async place => {
+    return await inTurn(queue, push.channelkey, isKnownHere(parts, push), async place => {
       const known = await requireChannel(parts, push, place)
       await requireToken(parts, push, place)
       requireRate(parts, push)
@@ -105,6 +103,15 @@ async function overlay(
     if (!isOn(before, channelkey)) throw new Problem('unknown-listener')
     return { ...before, overlay: overlayOf(channelkey, event) }
   })
+}
+
+/** Whether channel and token are right by what is known here and now: those of a sender who may take a place. */
+export function isKnownHere(
+  { registry, tokens }: Pick<CredentialsParts, 'registry' | 'tokens'>,
+  { channelkey, token }: Credentials,
+): boolean {
+  if (token === undefined || registry.channel(channelkey) === undefined) return false
+  return tokens.matchesHere(channelkey, token)
 }
 
 /** What the registry says of the channel. Throws 404. */
@@ -163,7 +170,7 @@ function makeEvent(
   const event: PushEvent = {
     v: 1,
     kind: tracktype,
-    element: element.id === '' ? { ...element, id: generateId(key && messageId) } : element,
+    element: element.id === '' ? { ...element, id: makeElementId(key && messageId) } : element,
     given,
     startMs,
     explicit,
@@ -186,10 +193,6 @@ function repeatableId(channelkey: string, life: number, key: string): string {
 function keyFaults(key: string | undefined): FieldError[] {
   if (key === undefined || idempotencyKey.test(key)) return []
   return [{ field: 'Idempotency-Key', message: 'must be at most 64 visible ASCII characters' }]
-}
-
-function generateId(repeatable: string | undefined): string {
-  return repeatable === undefined ? uuidV7() : uuidV5(repeatable, idNamespace)
 }
 
 function answer(channelkey: string, event: PushEvent, userplayout: boolean): PushResponse {

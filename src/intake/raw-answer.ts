@@ -1,5 +1,5 @@
-// Answers to what never became a request that the HTTP server could take.
-import { STATUS_CODES } from 'node:http'
+// Answers to what never became a request that the routes could take.
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Problem, problemContentType } from '../api/errors.ts'
 import { letInHeader } from './let-in.ts'
@@ -27,6 +27,17 @@ export function refuse(socket: Socket, problem: Problem): void {
   const linger = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('end', () => socket.destroySoon())
   socket.once('close', () => clearTimeout(linger))
+}
+
+/** Answers a request that no route sees. */
+export function sendProblem(response: ServerResponse, problem: Problem): void {
+  const body = JSON.stringify(problem.details)
+  response.writeHead(problem.status, {
+    'Content-Type': problemContentType,
+    'Content-Length': Buffer.byteLength(body),
+    ...(problem.retryAfter !== undefined && { 'Retry-After': problem.retryAfter }),
+  })
+  response.end(body)
 }
 
 function rawAnswer(problem: Problem): string {

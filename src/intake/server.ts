@@ -1,6 +1,13 @@
 // The intake's HTTP server: Fastify on node:http, behind the front that mends rude requests (rule 10). node:http,
 // since encoders send what a stricter server refuses or destroys.
-import { createServer as createHttp, METHODS, type RequestListener, type Server } from 'node:http'
+import {
+  createServer as createHttp,
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
@@ -10,10 +17,10 @@ import { maxPushBodyBytes } from '../api/push.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readBody } from './body.ts'
-import { Conversations } from './in-order.ts'
+import { Conversations, defaultMaxUnanswered } from './in-order.ts'
 import { isHookTarget, letInHeader } from './let-in.ts'
 import { answerProblem, problemOf } from './problem-answer.ts'
-import { answerHeaders, refuse } from './raw-answer.ts'
+import { answerHeaders, refuse, sendProblem } from './raw-answer.ts'
 import { type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
 
 /** PEM texts. */
@@ -26,6 +33,8 @@ export type ServerOptions = {
   /** Whether answers close their connection. */
   draining(): boolean
   front?: Pick<FrontOptions, 'headTimeoutMs' | 'maxPending'>
+  /** Requests of one connection that have no answer yet. */
+  maxUnanswered?: number
   /** From the first byte of a request to its last. */
   requestTimeoutMs?: number
 }
@@ -51,16 +60,28 @@ const httpOptions = {
 const defaultRequestTimeoutMs = 30_000
 const headersTimeoutMs = 10_000
 
+const tooManyUnanswered = new Problem('busy', 'Too many requests of this connection wait for their answer.', {
+  retryAfter: 1,
+})
+
 /** Routes may be added to `app`; `server` is to be listened on once `app` is ready. Throws on keys that are none. */
 export function createServer(options: ServerOptions) {
   const { tls, metrics, log, draining } = options
   const conversations = new Conversations()
   const listen = (listener: RequestListener): Server => {
-    const answer = conversations.inOrder((request, response) => {
-      for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
-      if (isHookTarget(request.url)) response.setHeader(...letInHeader)
-      listener(request, response)
-    })
+    const withHeaders = (next: RequestListener): RequestListener => {
+      return (request, response) => {
+        for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
+        if (isHookTarget(request.url)) response.setHeader(...letInHeader)
+        next(request, response)
+      }
+    }
+    const refuseUnanswered = (_: IncomingMessage, response: ServerResponse) => {
+      metrics.intakeRejected.inc({ limit: 'unanswered' })
+      sendProblem(response, tooManyUnanswered)
+    }
+    const { maxUnanswered = defaultMaxUnanswered } = options
+    const answer = conversations.inOrder(withHeaders(listener), maxUnanswered, withHeaders(refuseUnanswered))
     const requestTimeout = options.requestTimeoutMs ?? defaultRequestTimeoutMs
     const headersTimeout = Math.min(headersTimeoutMs, requestTimeout)
     const timed = { ...httpOptions, requestTimeout, headersTimeout, allowHalfOpen: true }

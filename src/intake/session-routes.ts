@@ -4,7 +4,7 @@ import { SessionParams } from '../api/listener.ts'
 import { begin, end, type Listener } from '../domain/listener.ts'
 import type { Listeners } from '../log/listeners.ts'
 import type { AppendQueue } from './append-queue.ts'
-import { type Credentials, type CredentialsParts, requireChannel, requireToken } from './push.ts'
+import { type Credentials, type CredentialsParts, isKnownHere, requireChannel, requireToken } from './push.ts'
 import { readClient, readSession, requireMetaid } from './read-session.ts'
 import { type App, contentTypeOf, refuseOtherMethods } from './server.ts'
 import { inTurn } from './turn.ts'
@@ -19,7 +19,7 @@ const url = '/listener/:channelkey/:token/:metaid'
 
 export function addSessionRoutes(app: App, parts: SessionParts): void {
   const change = (credentials: Credentials, metaid: string, read: () => Step) =>
-    inTurn(parts.queue, metaid, async place => {
+    inTurn(parts.queue, metaid, isKnownHere(parts, credentials), async place => {
       await requireChannel(parts, credentials, place)
       await requireToken(parts, credentials, place)
       requireMetaid(metaid)

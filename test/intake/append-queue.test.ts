@@ -66,6 +66,19 @@ test('channels do not wait for each other, up to the limit of appends in flight'
   places[2]?.leave()
 })
 
+test('those that are not known here take a few places only, and none of the others', async () => {
+  const counted = createMetrics()
+  const queue = new AppendQueue({ metrics: counted, maxWaiting: 4, maxDoubtful: 2 })
+  const doubtful = [queue.enter('a', false), queue.enter('b', false)]
+  assert.throws(() => queue.enter('c', false), { code: 'busy', retryAfter: 1 })
+  assert.match(await counted.registry.metrics(), /intake_rejected_total\{limit="doubtful"\} 1/)
+  const known = [queue.enter('a'), queue.enter('c')]
+  doubtful[0]?.leave()
+  const another = queue.enter('c', false)
+  for (const place of [doubtful[1], another, ...known]) place?.leave()
+  assert.match(await counted.registry.metrics(), /intake_waiting_pushes 0/)
+})
+
 test('at the limit of waiting pushes all may wait; one past it is refused at once', async () => {
   const counted = createMetrics()
   const queue = new AppendQueue({ metrics: counted, maxWaiting: 2 })

@@ -90,6 +90,70 @@ describe('the life of an intake', () => {
     }
   })
 
+  test('who is not known takes few places: a flood of wrong tokens leaves room for those who push', async () => {
+    const key = await harness.channel('flooded')
+    const intake = await harness.start({ queue: { maxWaiting: 4, maxDoubtful: 2, deadlineMs: 3_000 } })
+    assert.equal((await push(intake.port, key, 'before')).status, 200)
+    harness.nats.pause()
+    const wrong = (n: number) => `GET /metapush/${key}/${wrongToken}${n} HTTP/1.1\r\nHost: x\r\n\r\n`
+    const client = new RawClient(intake.port)
+    await client.write([1, 2, 3].map(wrong).join(''))
+    const refused = () => metric(harness, 'intake_rejected_total{limit="doubtful"}')
+    await waitFor(async () => (await refused()) === 1)
+    const pushed = push(intake.port, key, 'after')
+    await waitFor(async () => (await metric(harness, 'intake_waiting_pushes')) === 3)
+    harness.nats.resume()
+    assert.equal((await pushed).status, 200)
+    const statuses = [await client.answer(), await client.answer(), await client.answer()]
+    assert.deepEqual(
+      statuses.map(({ status }) => status),
+      [403, 403, 503],
+    )
+    client.socket.destroy()
+  })
+
+  test('at the limit of unanswered requests of a connection all are served; one past it is 503, in its order', async () => {
+    const key = await harness.channel('unanswered')
+    const intake = await harness.start({ maxUnanswered: 3 })
+    const body = '{"song":"P","artist":"A","duration":1}'
+    const get = (song: string) => `GET /metapush/${key}/${token}?song=${song} HTTP/1.1\r\nHost: x\r\n\r\n`
+    const post = `POST /metapush/${key}/${token} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const ask = async (requests: string[]) => {
+      const client = new RawClient(intake.port)
+      await client.write(requests.join(''))
+      const answers: string[] = []
+      for (const _ of requests) {
+        const answer = await client.answer()
+        answers.push(answer.status === 200 ? String(json(answer)['song']) : (json(answer)['code'] as string))
+      }
+      await client.write(get('next'))
+      assert.equal(json(await client.answer())['song'], 'next', 'the connection goes on')
+      client.socket.destroy()
+      return answers
+    }
+    assert.deepEqual(await ask([get('1'), post, get('3')]), ['1', 'P', '3'])
+    assert.match(await harness.metrics.registry.metrics(), /^(?!.*limit="unanswered").*$/s)
+    assert.deepEqual(await ask([post, get('2'), get('3'), post, get('5')]), ['P', '2', '3', 'busy', 'busy'])
+    assert.equal(await metric(harness, 'intake_rejected_total{limit="unanswered"}'), 2)
+  })
+
+  test('a connection that asks without end is not read without end', async () => {
+    const key = await harness.channel('endless')
+    const intake = await harness.start({ queue: { deadlineMs: 3_000 } })
+    harness.nats.pause()
+    const client = new RawClient(intake.port)
+    const requests = `GET /metapush/${key}/${token} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(20_000)
+    const written = client.write(requests)
+    const refused = () => metric(harness, 'intake_rejected_total{limit="unanswered"}')
+    await waitFor(async () => (await refused()) > 2)
+    // Others are served meanwhile, in whose turns much more of it would be read.
+    for (let n = 0; n < 20; n++) assert.equal((await request(intake.port, '/')).status, 404)
+    assert.ok((await refused()) < 5_000, `${await refused()} of 20,000 were read`)
+    client.socket.destroy()
+    harness.nats.resume()
+    await written
+  })
+
   test('drain: nothing new is accepted, what was taken is answered and its connection closed', async () => {
     const key = await harness.channel('drain')
     const intake = await harness.start()
@@ -202,7 +266,8 @@ function makeKeys(cert: string, key: string): boolean {
 
 async function metric(harness: Harness, name: string): Promise<number> {
   const text = await harness.metrics.registry.metrics()
-  return Number(new RegExp(`^nownext_${name} (\\d+)$`, 'm').exec(text)?.[1])
+  const escaped = name.replace(/[{}]/g, '\\$&')
+  return Number(new RegExp(`^nownext_${escaped} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
 async function waitFor(condition: () => Promise<boolean>): Promise<void> {

@@ -6,7 +6,8 @@ import http from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Hook } from '../../src/domain/icecast-hook.ts'
-import { Hooks, maxDoubtfulHooks } from '../../src/intake/hooks.ts'
+import { defaultMaxDoubtful } from '../../src/intake/append-queue.ts'
+import { Hooks } from '../../src/intake/hooks.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { metricOf, testLogger, until } from '../helpers/log.ts'
 import type { FloodOrder, FloodResult } from './flood.ts'
@@ -174,12 +175,12 @@ test('hooks at the limit wait, one past it is dropped; what waits too long is gi
 
   const many = createMetrics()
   const doubted = new Hooks({ ...parts, metrics: many, deadlineMs: 100 })
-  for (let i = 0; i < maxDoubtfulHooks; i++) doubted.take(`new-${i}`, token, hook(`doubt-${i}`), false)
+  for (let i = 0; i < defaultMaxDoubtful; i++) doubted.take(`new-${i}`, token, hook(`doubt-${i}`), false)
   assert.deepEqual(await result(many), [])
   doubted.take('new', token, hook('doubt'), false)
   assert.deepEqual(await result(many), ['dropped 1'])
   await doubted.idle()
-  assert.deepEqual(await result(many), ['dropped 1', `lost ${maxDoubtfulHooks}`])
+  assert.deepEqual(await result(many), ['dropped 1', `lost ${defaultMaxDoubtful}`])
 })
 
 function add(metaid: string): Record<string, string> {

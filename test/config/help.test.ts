@@ -4,8 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { commands } from '../../src/cli/commands.ts'
 import { commandHelp, overview, serveHelp } from '../../src/cli/help.ts'
+import { inRoot } from '../helpers/root.ts'
 
-const snapshot = new URL('./help.txt', import.meta.url)
+const snapshot = inRoot('test/config/help.txt')
 
 test('--help is as it was', () => {
   const pages = [overview(), serveHelp(), ...commands.map(commandHelp)]

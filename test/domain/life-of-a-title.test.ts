@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { isEmptyNext, type MetadataRecord, textOf } from '../../src/domain/record.ts'
 import { readTime } from '../../src/domain/time.ts'
+import { inRoot } from '../helpers/root.ts'
 import { Story, type Told, zeroMs } from '../helpers/story.ts'
 
-const page = readFileSync(new URL('../../docs/life-of-a-title.md', import.meta.url), 'utf8')
+const page = readFileSync(inRoot('docs/life-of-a-title.md'), 'utf8')
 const blocks = [...page.matchAll(/^## (.+)$|^```story ?(.*)\n([\s\S]*?)^```$/gm)]
 
 let title = ''

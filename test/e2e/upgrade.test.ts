@@ -8,10 +8,11 @@ import { readValue } from '../../src/domain/value.ts'
 import { readStream } from '../helpers/fold.ts'
 import { openLog, until } from '../helpers/log.ts'
 import { startNats } from '../helpers/nats.ts'
+import { inRoot } from '../helpers/root.ts'
 import { startService } from '../helpers/service.ts'
 
 /** First line: what the old release showed. Then every message of its streams; a missing sequence is `gone`. */
-const file = new URL('./older/eedbb39.ndjson', import.meta.url)
+const file = inRoot('test/e2e/older/eedbb39.ndjson')
 
 type Old = { incarnation: string; token: string; polls: Record<string, string> }
 type Message = {

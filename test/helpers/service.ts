@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Addresses } from '../../src/addresses.ts'
 
 export type ServiceOptions = {
@@ -47,10 +46,10 @@ export type TestService = {
 }
 
 export const testAdminToken = 'admin-token-of-the-tests'
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = process.cwd()
 const build = process.env['TEST_DIST']
 /** Arguments of node that start the program: as `npm test` has built it, else from source. */
-export const program = build === undefined ? ['--import', 'tsx', 'src/main.ts'] : [`${build}/main.js`]
+export const program = build === undefined ? ['--import', 'tsx', 'src/main.ts'] : [`${build}/src/main.js`]
 const startLimitMs = 60_000
 
 /** Starts `nownext serve` and resolves when it is ready; rejects with its output if it ends before. */

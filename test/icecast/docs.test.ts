@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { icecastXml, mountXml } from '../helpers/icecast.ts'
+import { inRoot } from '../helpers/root.ts'
 
 test('docs/icecast.md shows the configuration that is tested', () => {
-  const guide = readFileSync(new URL('../../docs/icecast.md', import.meta.url), 'utf8')
+  const guide = readFileSync(inRoot('docs/icecast.md'), 'utf8')
   const hook = 'http://127.0.0.1:8100/icecast/demo_main/PUSH_TOKEN'
   const mount = {
     name: '/live.mp3',

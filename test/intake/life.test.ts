@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { StartError } from '../../src/observe/service.ts'
+import { inRoot } from '../helpers/root.ts'
 import {
   exchange,
   type Harness,
@@ -206,7 +207,7 @@ describe('the life of an intake', () => {
       assert.equal(error.message, `the intake cannot listen on 127.0.0.1:${port}: the port is in use`)
       return true
     })
-    const noPem = new URL(import.meta.url).pathname
+    const noPem = inRoot('package.json')
     for (const config of [
       { tlsCert: '/nowhere.pem', tlsKey: '/nowhere.pem' },
       { tlsCert: noPem, tlsKey: noPem },

@@ -10,6 +10,7 @@ import { defaultMaxDoubtful } from '../../src/intake/append-queue.ts'
 import { Hooks } from '../../src/intake/hooks.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { metricOf, testLogger, until } from '../helpers/log.ts'
+import { inRoot } from '../helpers/root.ts'
 import type { FloodOrder, FloodResult } from './flood.ts'
 import { startWorld, token, type World, wrongToken } from './world.ts'
 
@@ -195,7 +196,7 @@ async function flood(channelkey: string, pushToken: string, metaid: string): Pro
   bare.listen(0, '127.0.0.1')
   await once(bare, 'listening')
   const { port: barePort } = bare.address() as AddressInfo
-  const sender = fork(new URL('./flood.ts', import.meta.url), { execArgv: ['--import', 'tsx'] })
+  const sender = fork(inRoot('test/listener/flood.ts'), { execArgv: ['--import', 'tsx'] })
   const send = async (order: Pick<FloodOrder, 'port' | 'path' | 'count'>): Promise<FloodResult> => {
     sender.send({ ...order, metaid, overMs: order.count / 2, mounts: 20 } satisfies FloodOrder)
     const [result] = await Promise.race([once(sender, 'message'), once(sender, 'exit')])

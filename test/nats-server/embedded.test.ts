@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, afterEach, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { type NatsAddress, readNatsJson } from '../../src/nats-server/address.ts'
@@ -15,6 +14,7 @@ import { findNatsServer } from '../../src/nats-server/find.ts'
 import { identityOf, isAlive, type ProcessIdentity } from '../../src/nats-server/identity.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { StartError } from '../../src/observe/service.ts'
+import { inRoot } from '../helpers/root.ts'
 
 const binary = await findNatsServer({ say: line => console.error(line) })
 const root = mkdtempSync(join(tmpdir(), 'nownext-embedded-'))
@@ -65,7 +65,7 @@ type Embedding = { child: ChildProcess; said: NatsAddress & { refused?: string }
 
 /** Another process that embeds on the folder. It ends with this one: its standard input ends then. */
 async function embedElsewhere(dataDir: string): Promise<Embedding> {
-  const program = fileURLToPath(new URL('embedding.ts', import.meta.url))
+  const program = inRoot('test/nats-server/embedding.ts')
   const child = spawn(process.execPath, ['--import', 'tsx', program, dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -5,8 +5,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { lockFolder } from '../../src/nats-server/lock.ts'
+import { inRoot } from '../helpers/root.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'nownext-lock-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -35,7 +35,7 @@ test('a lock of a process that is gone, or of another with its pid, is taken ove
 
 test('of many that race, one at a time is inside', { timeout: 60_000 }, async () => {
   const folder = join(root, 'three')
-  const program = fileURLToPath(new URL('locking.ts', import.meta.url))
+  const program = inRoot('test/nats-server/locking.ts')
   const racers = [1, 2, 3, 4].map(() =>
     spawn(process.execPath, ['--import', 'tsx', program, folder, '100'], { stdio: 'inherit' }),
   )

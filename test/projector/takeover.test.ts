@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { ChannelBucket, WrongSequence } from '../../src/log/channel-bucket.ts'
 import { checkFold } from '../helpers/fold.ts'
 import { metricOf, until } from '../helpers/log.ts'
 import { pushOf } from '../helpers/pushes.ts'
+import { inRoot } from '../helpers/root.ts'
 import { createWorld, type RunningProjector } from './harness.ts'
 
-const childFile = fileURLToPath(new URL('./child.ts', import.meta.url))
+const childFile = inRoot('test/projector/child.ts')
 
 /** The one that is active, and the other. */
 async function sides(

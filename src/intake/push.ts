@@ -77,9 +77,10 @@ export function acceptPushes(parts: PushParts): AcceptPush {
   return async push => {
     const receivedMs = clock()
     const arrived = performance.now()
-    return await inTurn(queue, push.channelkey, isKnownHere(parts, push), async place => {
+    const isKnown = isKnownHere(parts, push)
+    return await inTurn(queue, push.channelkey, isKnown, async place => {
       const known = await requireChannel(parts, push, place)
-      await requireToken(parts, push, place)
+      if (!isKnown) await requireToken(parts, push, place)
       requireRate(parts, push)
       const { event, messageId, metaid } = makeEvent(parts, push, known, receivedMs)
       await place.turn()

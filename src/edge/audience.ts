@@ -2,8 +2,7 @@
 import type { Metrics } from '../observe/metrics.ts'
 import type { CatchUp } from './catch-up.ts'
 import type { Frame } from './channel-state.ts'
-import type { Asked } from './resume.ts'
-import type { Resumer } from './resume-rate.ts'
+import type { Comeback } from './resume-rate.ts'
 import type { Scope, Selection } from './route.ts'
 import type { UwsApp, UwsSocket } from './uws.ts'
 
@@ -21,16 +20,14 @@ export type Stream = {
   end(reason: CloseReason): void
 }
 
-/** What the edge knows of one socket or stream. */
+/** What a client asks for. */
+export type Wanted = { readonly scope: Scope; readonly key: string; readonly selection: Selection }
+
+/** What the edge knows of one socket or stream: little, for it keeps this of each idle one. */
 export type Client = {
-  readonly scope: Scope
-  readonly key: string
-  readonly selection: Selection
-  /** Where it goes on, if it has been here before. */
-  readonly asked: Asked | null
-  readonly resumer: Resumer
-  readonly openedMs: number
-  /** From open to close. */
+  /** null: it has not been here before. */
+  readonly comeback: Comeback | null
+  /** null once it is closed. */
   topic: Topic | null
   /** While it is not yet subscribed. */
   catchUp: CatchUp | null
@@ -39,7 +36,7 @@ export type Client = {
   closedFor: CloseReason | null
 }
 
-export type Topic = {
+export type Topic = Wanted & {
   readonly name: string
   readonly sockets: Set<Socket>
   /** Its streams, those that still get their snapshot too. */
@@ -92,12 +89,17 @@ export class Audience {
     this.#publish(topicName('listener', metaid, type), bytes)
   }
 
+  /** A client that is counted in right after this, with `join` or `joinStream`. */
+  newClient(wanted: Wanted, comeback: Comeback | null): Client {
+    const topic = this.#topicOf(wanted)
+    return { comeback, topic, catchUp: null, readUpTo: topic.published, closedFor: null }
+  }
+
   /** Counts the socket in; it still has to subscribe. */
-  join(ws: Socket, client: Client): Topic {
-    const topic = this.#topicOf(client)
+  join(ws: Socket, topic: Topic): void {
     topic.sockets.add(ws)
-    this.#metrics.edgeSockets.set(++this.#sockets)
-    return topic
+    this.#sockets++
+    this.#metrics.edgeSockets.inc()
   }
 
   /** The socket is closed. */
@@ -105,15 +107,15 @@ export class Audience {
     if (client.topic === null) return
     client.topic.sockets.delete(ws)
     this.#forget(client, client.topic)
-    this.#metrics.edgeSockets.set(--this.#sockets)
+    this.#sockets--
+    this.#metrics.edgeSockets.dec()
   }
 
   /** Counts the stream in; it gets what is published once it is in `liveStreams`. */
-  joinStream(stream: Stream): Topic {
-    const topic = this.#topicOf(stream.client)
-    topic.streams.add(stream)
-    this.#metrics.edgeStreams.set(++this.#streams)
-    return topic
+  joinStream(stream: Stream): void {
+    stream.client.topic?.streams.add(stream)
+    this.#streams++
+    this.#metrics.edgeStreams.inc()
   }
 
   /** The stream has ended. */
@@ -123,12 +125,18 @@ export class Audience {
     topic.streams.delete(stream)
     topic.liveStreams.delete(stream)
     this.#forget(stream.client, topic)
-    this.#metrics.edgeStreams.set(--this.#streams)
+    this.#streams--
+    this.#metrics.edgeStreams.dec()
   }
 
-  #topicOf(client: Client): Topic {
-    const name = topicName(client.scope, client.key, client.selection)
-    const topic = this.#topics.get(name) ?? {
+  #topicOf({ scope, key, selection }: Wanted): Topic {
+    const name = topicName(scope, key, selection)
+    const known = this.#topics.get(name)
+    if (known !== undefined) return known
+    const topic: Topic = {
+      scope,
+      key,
+      selection,
       name,
       sockets: new Set(),
       streams: new Set(),
@@ -137,8 +145,6 @@ export class Audience {
       published: 0,
     }
     this.#topics.set(name, topic)
-    client.topic = topic
-    client.readUpTo = topic.published
     return topic
   }
 

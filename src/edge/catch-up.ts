@@ -36,14 +36,18 @@ export class CatchUp {
     if (this.#liveBytes > this.#maxLiveBytes) this.#end.overrun()
   }
 
-  /** Sends on while the socket takes it without buffering; to be called at open and when its buffer is empty again. */
-  pump(): void {
+  /**
+   * Sends on while the socket takes it without buffering; to be called at open and when its buffer is empty again.
+   * Returns whether that was everything.
+   */
+  pump(): boolean {
     while (true) {
       const bytes = this.#take()
       if (bytes === undefined) break
-      if (this.#outlet.send(bytes, false) !== 1) return
+      if (this.#outlet.send(bytes, false) !== 1) return false
     }
     this.#end.done()
+    return true
   }
 
   #take(): Uint8Array | undefined {

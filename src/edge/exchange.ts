@@ -26,7 +26,7 @@ export class Exchange {
   readonly #res: UwsResponse
   readonly #metrics: Metrics
   #over = false
-  #gone: () => void = () => undefined
+  #gone: (() => void) | undefined
   /** The library corks the response only while its handler runs. */
   #corked = true
 
@@ -63,7 +63,7 @@ export class Exchange {
   #listenForAbort(): void {
     this.#res.onAborted(() => {
       this.#over = true
-      this.#gone()
+      this.#gone?.()
     })
   }
 

@@ -1,8 +1,10 @@
 // A client that resumes in a tight loop is slowed (rule 25): one that asks for the same again and again, from the same
-// address, and each time is gone at once. Many behind one address may do so together: the more of them are here, the
-// more is allowed. And only leaving is counted, so that those who were cut off at once may all come back at once.
+// address, and each time is gone at once. Many behind one address may do so together: the more of them that resumed
+// are here, the more is allowed. And only leaving is counted, so that those who were cut off at once may all come back
+// at once.
+import type { Asked } from './resume.ts'
 
-/** Short visits that may come at once, and how many more a second for each client of the address that is here. */
+/** Short visits that may come at once, and how many more a second for each client of the address that resumed and is here. */
 export const resumeRate = { burst: 100, perSecond: 2 } as const
 /** A visit is short below this. */
 export const shortVisitMs = 5_000
@@ -11,11 +13,19 @@ const maxLoops = 10_000
 /** Who resumes what. */
 export type Resumer = { readonly address: string; readonly what: string }
 
+/** A client that has been here before. */
+export type Comeback = {
+  /** Where it goes on. */
+  readonly asked: Asked
+  readonly resumer: Resumer
+  readonly openedMs: number
+}
+
 type Loop = { tokens: number; atMs: number }
 
 export class ResumeRate {
   readonly #nowMs: () => number
-  /** How many clients of an address are here. */
+  /** How many clients of an address that resumed are here. */
   readonly #here = new Map<string, number>()
   /** Short visits, in the order of the last one. */
   readonly #loops = new Map<string, Loop>()
@@ -31,7 +41,7 @@ export class ResumeRate {
     return loop === undefined || this.#refilled(loop, resumer.address) >= 1
   }
 
-  /** A client is here, whether it resumes or not. */
+  /** A client that resumes is here. */
   enter(address: string): void {
     this.#here.set(address, (this.#here.get(address) ?? 0) + 1)
   }

@@ -1,12 +1,12 @@
 // WebSockets (spec 4.4, rule 24): the path is the subscription.
 import { Problem } from '../api/errors.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { type Audience, type Client, closeCodes, endSocket } from './audience.ts'
+import { type Audience, type Client, closeCodes, endSocket, type Topic } from './audience.ts'
 import type { Exchange } from './exchange.ts'
 import type { ListenerFeed } from './listener-feed.ts'
 import { refuseBody, requireLoaded, type Serving } from './poll.ts'
-import type { Resumes } from './resume.ts'
-import type { ResumeRate } from './resume-rate.ts'
+import type { Asked, Resumes } from './resume.ts'
+import type { Comeback, ResumeRate } from './resume-rate.ts'
 import { socketRoute, socketSelection } from './route.ts'
 import type { UwsBehaviour, UwsSocketContext } from './uws.ts'
 import { welcome } from './welcome.ts'
@@ -59,27 +59,19 @@ export function upgrade(
     requireRoom(context)
     if (route.scope === 'listener') context.feed.requireRoom(route.key)
     const { websocketKey, websocketProtocol, websocketExtensions } = exchange.headers
-    const client = newClient({ ...route, selection, asked }, exchange)
-    exchange.upgrade(res =>
-      res.upgrade({ client }, websocketKey, websocketProtocol, websocketExtensions, socketContext),
-    )
+    const { scope, key } = route
+    const comeback = asked && comebackOf(asked, exchange)
+    exchange.upgrade(res => {
+      const client = context.audience.newClient({ scope, key, selection }, comeback)
+      res.upgrade({ client }, websocketKey, websocketProtocol, websocketExtensions, socketContext)
+    })
   })
 }
 
-/** A client that is about to be counted in. */
-export function newClient(
-  wanted: Pick<Client, 'scope' | 'key' | 'selection' | 'asked'>,
-  { address, path, query, headers }: Exchange,
-): Client {
-  return {
-    ...wanted,
-    resumer: { address, what: wanted.asked === null ? '' : `${path}?${query} ${headers.lastEventId}` },
-    openedMs: performance.now(),
-    topic: null,
-    catchUp: null,
-    readUpTo: 0,
-    closedFor: null,
-  }
+/** Only of those who have been here before the address is asked for and kept: it costs as much as all else here. */
+export function comebackOf(asked: Asked, { address, path, query, headers }: Exchange): Comeback {
+  const what = `${path}?${query} ${headers.lastEventId}`
+  return { asked, resumer: { address, what }, openedMs: performance.now() }
 }
 
 /** Throws a Problem where no further client may come. */
@@ -104,10 +96,12 @@ export function socketBehaviour(
 
     open(ws) {
       const { client } = ws.getUserData()
-      if (client.scope === 'listener') feed.join(client.key)
-      const topic = audience.join(ws, client)
-      rate.enter(client.resumer.address)
-      if (client.asked !== null && !rate.allows(client.resumer)) {
+      const { comeback, topic } = client
+      if (topic === null) return
+      if (topic.scope === 'listener') feed.join(topic.key)
+      audience.join(ws, topic)
+      if (comeback !== null) rate.enter(comeback.resumer.address)
+      if (comeback !== null && !rate.allows(comeback.resumer)) {
         metrics.edgeRejected.inc({ limit: 'resumes' })
         // Not at once, or the loop would only turn faster.
         setTimeout(() => {
@@ -150,20 +144,24 @@ export function socketBehaviour(
 
     close(ws, code, message) {
       const { client } = ws.getUserData()
+      const { topic } = client
+      if (topic === null) return
       const abnormal = code === closeCodes.abnormal
       const reason =
-        client.closedFor ?? (abnormal ? closedByLibrary(client, message, limits.maxQueueBytes) : null)
+        client.closedFor ?? (abnormal ? closedByLibrary(client, topic, message, limits.maxQueueBytes) : null)
       if (reason !== null) metrics.edgeClosed.inc({ reason })
       audience.leave(ws, client)
       leave(client, rate)
-      if (client.scope === 'listener') feed.leave(client.key)
+      if (topic.scope === 'listener') feed.leave(topic.key)
     },
   }
 }
 
 /** A client has gone. */
-export function leave({ asked, closedFor, openedMs, resumer }: Client, rate: ResumeRate): void {
-  if (asked !== null && closedFor === null) rate.visited(resumer, performance.now() - openedMs)
+export function leave({ comeback, closedFor }: Client, rate: ResumeRate): void {
+  if (comeback === null) return
+  const { resumer, openedMs } = comeback
+  if (closedFor === null) rate.visited(resumer, performance.now() - openedMs)
   rate.leave(resumer.address)
 }
 
@@ -175,10 +173,9 @@ function hasRead(client: Client): void {
  * Why the library closed a socket, where it did. It does not say so of a slow client (not in all its builds), but
  * that has been sent more than the limit since it was last known to have read all.
  */
-function closedByLibrary(client: Client, message: ArrayBuffer, maxQueueBytes: number) {
+function closedByLibrary(client: Client, topic: Topic, message: ArrayBuffer, maxQueueBytes: number) {
   const text = Buffer.from(message).toString()
   if (text === timedOut) return 'timeout'
   if (text === tooBig) return 'too-long'
-  const unread = (client.topic?.published ?? 0) - client.readUpTo
-  return unread > maxQueueBytes ? 'slow' : null
+  return topic.published - client.readUpTo > maxQueueBytes ? 'slow' : null
 }

@@ -1,14 +1,16 @@
 // Server-sent events (rule 26): the names of the WebSockets, below /metadata/sse/.
 import { Problem } from '../api/errors.ts'
 import { decodePosition } from '../log/position.ts'
+import type { Wanted } from './audience.ts'
 import type { Comments } from './comments.ts'
 import { EventStream, streamHeaders } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'
 import { commonHeaders, preflight } from './headers.ts'
 import { refuseBody, requireLoaded } from './poll.ts'
 import type { Asked } from './resume.ts'
+import type { Comeback } from './resume-rate.ts'
 import { type SocketRoute, socketSelection, streamRoute } from './route.ts'
-import { leave, newClient, requireRoom, type SocketContext } from './socket.ts'
+import { comebackOf, leave, requireRoom, type SocketContext } from './socket.ts'
 import type { UwsResponse } from './uws.ts'
 import { welcome } from './welcome.ts'
 
@@ -34,18 +36,16 @@ async function openStream(exchange: Exchange, route: SocketRoute, context: Strea
     if (method === 'head') return exchange.reply({ status: '200 OK', headers: streamHeaders, body: null })
     requireRoom(context)
     if (route.scope === 'listener') context.feed.requireRoom(route.key)
-    const client = newClient(
-      { ...route, selection, asked: lastEvent(headers.lastEventId) ?? asked },
-      exchange,
-    )
-    if (client.asked !== null && !context.rate.allows(client.resumer)) {
+    const after = lastEvent(headers.lastEventId) ?? asked
+    const comeback = after && comebackOf(after, exchange)
+    if (comeback !== null && !context.rate.allows(comeback.resumer)) {
       context.metrics.edgeRejected.inc({ limit: 'resumes' })
       throw new Problem('too-many-resumes', undefined, { retryAfter: slowedSeconds })
     }
     let stream: EventStream | undefined
     exchange.stream(
       res => {
-        stream = begin(res, client, context)
+        stream = begin(res, { ...route, selection }, comeback, context)
       },
       () => stream?.gone(),
     )
@@ -57,25 +57,31 @@ function lastEvent(text: string): Asked | null {
   return text === '' ? null : { text, place: decodePosition(text) ?? null }
 }
 
-function begin(res: UwsResponse, client: EventStream['client'], context: StreamContext): EventStream {
+function begin(
+  res: UwsResponse,
+  wanted: Wanted,
+  comeback: Comeback | null,
+  context: StreamContext,
+): EventStream {
   const { audience, comments, feed, limits, metrics, rate, resumes, serving } = context
   res.writeStatus('200 OK')
   for (const [name, value] of [...commonHeaders, ...streamHeaders]) res.writeHeader(name, value)
   // A client that came again on this connection would be refused by an edge that shuts down.
   res.writeHeader('Connection', 'close')
-  if (client.scope === 'listener') feed.join(client.key)
+  if (wanted.scope === 'listener') feed.join(wanted.key)
+  const client = audience.newClient(wanted, comeback)
   const stream = new EventStream(res, client, {
     audience,
     metrics,
     maxQueueBytes: limits.maxQueueBytes,
     left() {
       comments.remove(stream)
-      if (client.scope === 'listener') feed.leave(client.key)
+      if (wanted.scope === 'listener') feed.leave(wanted.key)
       leave(client, rate)
     },
   })
   comments.add(stream)
-  rate.enter(client.resumer.address)
+  if (comeback !== null) rate.enter(comeback.resumer.address)
   welcome(
     {
       client,

@@ -1,5 +1,5 @@
 // What a new socket or stream is sent first, and how it goes live from there (rules 24 to 26).
-import type { Client } from './audience.ts'
+import type { Client, Wanted } from './audience.ts'
 import { CatchUp, type Outlet } from './catch-up.ts'
 import { type ChannelStates, recordsOf, type ShownChannel } from './channel-state.ts'
 import type { ListenerFeed } from './listener-feed.ts'
@@ -18,7 +18,7 @@ export type WelcomeContext = {
 export type Newcomer = {
   readonly client: Client
   readonly outlet: Outlet
-  /** Runs what sends several records, so that they go out together. */
+  /** Runs what sends several records later than at open, so that they go out together. */
   together(send: () => void): void
   /** All that it was owed is sent: from this tick on it gets what is published. */
   live(): void
@@ -26,58 +26,66 @@ export type Newcomer = {
   overrun(): void
 }
 
-/** To be called once the client is counted in. */
+/**
+ * To be called at open, once the client is counted in: the library then gathers by itself what is sent, the answer to
+ * the upgrade too.
+ */
 export function welcome(newcomer: Newcomer, context: WelcomeContext): void {
-  const { scope, key, selection, asked } = newcomer.client
+  const { client, together } = newcomer
+  const { topic, comeback } = client
+  if (topic === null) return
+  const { scope, key, selection } = topic
   const { feed, resumes, states, maxQueueBytes } = context
-  const state = () => snapshot({ scope, key, selection }, states)
   const send = (owed: readonly Uint8Array[]) => catchUp(newcomer, owed, maxQueueBytes)
   const sendGap = (from: string) => {
-    const now = state()
+    const now = snapshot(topic, states)
     send([gapMessage(from, now), ...now])
   }
   // Of a listener no past is kept, so it just gets what it would see now.
   if (scope === 'listener') send(feed.snapshot(key, selection))
-  else if (asked === null) send(state())
+  else if (comeback === null) send(snapshot(topic, states))
   else {
+    const { asked } = comeback
     const replay = (found: Replay) => {
       if (found === null) sendGap(asked.text)
       else send(found.filter(isWanted(selection)).map(({ bytes }) => bytes))
     }
     const found = resumes.find(scope, key, asked)
-    if (found instanceof Promise) void found.then(replay)
-    else replay(found)
+    if (!(found instanceof Promise)) replay(found)
+    else
+      void found.then(found => {
+        // It may have gone while the log was read.
+        if (client.topic !== null) together(() => replay(found))
+      })
   }
 }
 
 /** Sends what is owed as the client takes it, then lets it go live. */
 function catchUp(
-  { client, outlet, together, live, overrun }: Newcomer,
+  { client, outlet, live, overrun }: Newcomer,
   owed: readonly Uint8Array[],
   maxQueueBytes: number,
 ): void {
   const { topic } = client
-  // It has gone while the log was read.
   if (topic === null) return
   client.readUpTo = topic.published
   const catchUp = new CatchUp(outlet, owed, maxQueueBytes, {
     done() {
-      topic.catchingUp.delete(catchUp)
+      if (client.catchUp !== null) topic.catchingUp.delete(catchUp)
       client.catchUp = null
       live()
     },
     overrun,
   })
+  const isDone = catchUp.pump()
+  if (isDone || client.topic === null) return
+  // Only now, for nearly all take everything at once.
   client.catchUp = catchUp
   topic.catchingUp.add(catchUp)
-  together(() => catchUp.pump())
 }
 
 /** The current state of a channel or station: `next` before `now`, for some clients take every message for the current track. */
-export function snapshot(
-  { scope, key, selection }: Pick<Client, 'scope' | 'key' | 'selection'>,
-  states: ChannelStates,
-): Uint8Array[] {
+export function snapshot({ scope, key, selection }: Wanted, states: ChannelStates): Uint8Array[] {
   const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
   if (scope === 'channel') {
     const channel = states.channel(key)

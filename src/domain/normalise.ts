@@ -71,7 +71,8 @@ export function normalise(fields: PushFields, facts: DecodeFacts, findings: Find
   const etype = readEtype(cleanText(fields.etype))
   if (etype === null)
     errors.push({ field: 'etype', message: 'must be an integer or a name of a content type' })
-  const time = readTime(fields.time, { ...facts, pushedZone: fields.timezone })
+  const { arrivalMs, zone } = facts
+  const time = readTime(fields.time, { arrivalMs, zone, pushedZone: fields.timezone })
   if (time.ok) warnings.push(...time.warnings)
   else errors.push({ field: 'time', message: time.message })
   const element: Element = {

@@ -4,7 +4,7 @@ import { type FieldError, Problem } from '../api/errors.ts'
 import type { QueryParameters } from '../domain/query.ts'
 import { decodeUpdinfo } from '../domain/updinfo.ts'
 import type { AcceptPush, Push } from './push.ts'
-import { senderOf } from './push-routes.ts'
+import { pushFrom } from './push-routes.ts'
 import { readQuery, refuseListener } from './read-push.ts'
 import { type App, refuseOtherMethods } from './server.ts'
 
@@ -19,14 +19,11 @@ export function addEncoderRoutes(app: App, accept: AcceptPush): void {
   const update = async (request: FastifyRequest, reply: FastifyReply, read: ReadCredentials) => {
     const parameters = readQuery(request.raw.url ?? '')
     requireUpdate(parameters)
-    const push: Push = {
-      ...senderOf(request),
-      ...read(parameters, request.headers.authorization),
-      decode: facts => {
-        refuseListener(parameters)
-        return decodeUpdinfo(parameters, facts)
-      },
-    }
+    const credentials = read(parameters, request.headers.authorization)
+    const push = pushFrom(request, credentials, facts => {
+      refuseListener(parameters)
+      return decodeUpdinfo(parameters, facts)
+    })
     await accept(push).catch(error => {
       throw error instanceof Problem && error.code === 'wrong-token' ? askForToken(reply, error) : error
     })

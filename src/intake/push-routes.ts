@@ -25,22 +25,27 @@ type Target = Pick<Push, 'channelkey' | 'token'>
 
 function byGet(request: FastifyRequest, target: Target): Push {
   const { url = '' } = request.raw
-  return { ...senderOf(request), ...target, decode: facts => readParameters(readQuery(url), facts) }
+  return pushFrom(request, target, facts => readParameters(readQuery(url), facts))
 }
 
 function byPost(request: FastifyRequest, target: Target): Push {
   const { url = '' } = request.raw
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const type = readContentType(contentTypeOf(request))
-  return { ...senderOf(request), ...target, decode: facts => readPost(url, body, type, facts) }
+  return pushFrom(request, target, facts => readPost(url, body, type, facts))
 }
 
-/** What every push has, whatever its form. */
-export function senderOf(request: FastifyRequest): Pick<Push, 'address' | 'idempotencyKey'> {
+/** A push with what every one has, whatever its form. */
+export function pushFrom(
+  request: FastifyRequest,
+  { channelkey, token }: Target,
+  decode: Push['decode'],
+): Push {
   const key = request.headers['idempotency-key']
+  const idempotencyKey = Array.isArray(key) ? key.join(',') : key
   // A sender that is gone has no address any more.
   const address: string | undefined = request.ip
-  return { address: address ?? '', idempotencyKey: Array.isArray(key) ? key.join(',') : key }
+  return { channelkey, token, address: address ?? '', idempotencyKey, decode }
 }
 
 function bearer(request: FastifyRequest, { channelkey }: { channelkey: string }): Target {

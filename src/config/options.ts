@@ -191,6 +191,15 @@ export const options = {
     description:
       'Time on shutdown in which /readyz says 503 and all goes on as before, so that a load balancer sends nothing new by then',
   },
+  maxConnections: {
+    flag: 'max-connections',
+    type: 'integer',
+    min: 1,
+    max: 10000000,
+    for: 'serve',
+    description:
+      'Connections of an intake; without it a twentieth of the file limit, but at least 64 and at most 10000',
+  },
   maxSockets: {
     flag: 'max-sockets',
     type: 'integer',

@@ -4,6 +4,7 @@ import fastify, { type FastifyReply } from 'fastify'
 import { consoleFormats, maxConsoleBodyBytes } from '../api/console.ts'
 import { Problem, problemContentType, problemDetails } from '../api/errors.ts'
 import type { Tls } from '../config/tls.ts'
+import { createHttpServer } from '../observe/http-server.ts'
 import { requireBearer } from './auth.ts'
 import { channelRoutes } from './channels.ts'
 import { historyRoutes } from './history.ts'
@@ -26,9 +27,21 @@ This is the operator's side of a nownext service. Its API is at /api and wants
 The command line does the same: nownext --help
 `
 
-export function buildApp(parts: ConsoleParts, adminToken: string, tls: Tls | undefined): ApiApp {
+/** Operators are few; whoever holds connections without asking anything must not take the files of the others. */
+const defaultMaxConnections = 256
+
+export type ConsoleBounds = { maxConnections?: number; requestTimeoutMs?: number }
+
+export function buildApp(
+  parts: ConsoleParts,
+  adminToken: string,
+  tls: Tls | undefined,
+  { maxConnections = defaultMaxConnections, requestTimeoutMs }: ConsoleBounds = {},
+): ApiApp {
+  const { metrics } = parts
+  const bounds = { listener: 'console', tls, maxConnections, requestTimeoutMs, metrics } as const
   const app: ApiApp = fastify({
-    https: tls ?? null,
+    serverFactory: handler => createHttpServer(bounds, handler),
     logger: false,
     bodyLimit: maxConsoleBodyBytes,
     routerOptions: { maxParamLength: 1024 },

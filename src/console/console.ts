@@ -9,7 +9,7 @@ import { listenError } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
-import { buildApp } from './app.ts'
+import { buildApp, type ConsoleBounds } from './app.ts'
 import type { ApiApp } from './parts.ts'
 import { Serial } from './serial.ts'
 
@@ -28,6 +28,8 @@ export type ConsoleOptions = {
   history: History
   log: Logger
   metrics: Metrics
+  /** Other than by default. */
+  bounds?: ConsoleBounds
 }
 
 export class Console implements Service {
@@ -45,6 +47,7 @@ export class Console implements Service {
       { registry, tokens, mounts, events, history, log, metrics, writes: new Serial() },
       adminToken,
       tls,
+      options.bounds,
     )
   }
 

@@ -1,5 +1,5 @@
 // What the routes of the console's API are made of.
-import type { Server } from 'node:https'
+import type { Server } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type {
   FastifyBaseLogger,

@@ -1,6 +1,7 @@
 // The role intake: takes pushes over HTTP ({base_url}) and puts each into the log.
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { defaultMaxConnections } from '../config/file-limit.ts'
 import type { Config } from '../config/options.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { Listeners } from '../log/listeners.ts'
@@ -22,7 +23,8 @@ import { addSessionRoutes } from './session-routes.ts'
 import { WrongTokens } from './wrong-tokens.ts'
 
 export type IntakeOptions = {
-  config: Pick<Config, 'host' | 'intakePort' | 'pushRate' | 'tlsCert' | 'tlsKey'>
+  config: Pick<Config, 'host' | 'intakePort' | 'pushRate' | 'tlsCert' | 'tlsKey'> &
+    Partial<Pick<Config, 'maxConnections'>>
   events: Pick<EventLog, 'append'>
   registry: Pick<Registry, 'channel' | 'findChannel' | 'findStation'>
   tokens: Pick<Tokens, 'matchesHere' | 'matches'>
@@ -112,6 +114,7 @@ export class Intake implements Service {
       metrics,
       log,
       front,
+      maxConnections: config.maxConnections ?? defaultMaxConnections(),
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       ...(maxUnanswered !== undefined && { maxUnanswered }),
       draining: () => this.#state === 'draining',

@@ -1,19 +1,18 @@
 // The intake's HTTP server: Fastify on node:http, behind the front that mends rude requests (rule 10). node:http,
 // since encoders send what a stricter server refuses or destroys.
 import {
-  createServer as createHttp,
   type IncomingMessage,
   METHODS,
   type RequestListener,
   type Server,
   type ServerResponse,
 } from 'node:http'
-import { createServer as createHttps } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { type FastifyRequest, fastify } from 'fastify'
 import { Problem } from '../api/errors.ts'
 import { maxPushBodyBytes } from '../api/push.ts'
+import { createHttpServer } from '../observe/http-server.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readBody } from './body.ts'
@@ -33,6 +32,7 @@ export type ServerOptions = {
   /** Whether answers close their connection. */
   draining(): boolean
   front?: Pick<FrontOptions, 'headTimeoutMs' | 'maxPending'>
+  maxConnections: number
   /** Requests of one connection that have no answer yet. */
   maxUnanswered?: number
   /** From the first byte of a request to its last. */
@@ -49,16 +49,7 @@ declare module 'fastify' {
   }
 }
 
-const httpOptions = {
-  requireHostHeader: false,
-  maxHeaderSize: maxMendedHeadBytes,
-  keepAliveTimeout: 60_000,
-  connectionsCheckingInterval: 1_000,
-  handshakeTimeout: 10_000,
-}
-
-const defaultRequestTimeoutMs = 30_000
-const headersTimeoutMs = 10_000
+const httpOptions = { requireHostHeader: false, maxHeaderSize: maxMendedHeadBytes, allowHalfOpen: true }
 
 const tooManyUnanswered = new Problem('busy', 'Too many requests of this connection wait for their answer.', {
   retryAfter: 1,
@@ -82,10 +73,9 @@ export function createServer(options: ServerOptions) {
     }
     const { maxUnanswered = defaultMaxUnanswered } = options
     const answer = conversations.inOrder(withHeaders(listener), maxUnanswered, withHeaders(refuseUnanswered))
-    const requestTimeout = options.requestTimeoutMs ?? defaultRequestTimeoutMs
-    const headersTimeout = Math.min(headersTimeoutMs, requestTimeout)
-    const timed = { ...httpOptions, requestTimeout, headersTimeout, allowHalfOpen: true }
-    const server = tls === undefined ? createHttp(timed, answer) : createHttps({ ...timed, ...tls }, answer)
+    const { maxConnections, requestTimeoutMs } = options
+    const bounds = { listener: 'intake', tls, maxConnections, requestTimeoutMs, metrics } as const
+    const server = createHttpServer({ ...bounds, more: httpOptions }, answer)
     // An expectation that nobody knows is no reason to lose a title.
     server.on('checkExpectation', answer)
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.

@@ -1,6 +1,5 @@
 // The role legacy (spec 9, rule 32): the old subscription paths over the nes protocol, until the sunset.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -16,6 +15,7 @@ import { type ChannelUpdate, watchChannels } from '../log/channel-watch.ts'
 import type { LogConnection } from '../log/connection.ts'
 import { Listeners } from '../log/listeners.ts'
 import type { Registry } from '../log/registry.ts'
+import { createHttpServer } from '../observe/http-server.ts'
 import { listen } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -97,10 +97,9 @@ export class Legacy implements Service {
     this.#http = { states, directory, polls: new ListenerPolls({ listeners, feed, states, metrics: own }) }
     const handler = (request: IncomingMessage, response: ServerResponse) =>
       void this.#answer(request, response)
-    this.#server = tls
-      ? createTlsServer({ ...tls, maxHeaderSize }, handler)
-      : createServer({ maxHeaderSize }, handler)
-    this.#server.maxConnections = this.#options.maxSockets + otherConnections
+    const maxConnections = this.#options.maxSockets + otherConnections
+    const bounds = { listener: 'legacy', tls, maxConnections, metrics, more: { maxHeaderSize } } as const
+    this.#server = createHttpServer(bounds, handler)
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
     this.#sockets.on('headers', headers => {
       for (const [name, value] of endHeaders(this.#sunsetMs)) headers.push(`${name}: ${value}`)

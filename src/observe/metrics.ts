@@ -128,6 +128,11 @@ export function createMetrics() {
       'legacy_skipped_values_total',
       'Values of an unknown version or that could not be read',
     ),
+    connectionsDropped: counter(
+      'connections_dropped_total',
+      'Connections dropped because their listener had as many as it may',
+      ['listener'],
+    ),
     logConnected: gauge('log_connected', '1 while connected to NATS', [], 'min'),
     logReconnects: counter('log_reconnects_total', 'Reconnects to NATS'),
   }

@@ -1,5 +1,6 @@
 // The operations listener: /healthz, /readyz and /metrics, one per process, always on loopback.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createHttpServer } from './http-server.ts'
 import { listen } from './listen.ts'
 import type { Metrics } from './metrics.ts'
 import type { Service } from './service.ts'
@@ -10,22 +11,35 @@ export type OperationsOptions = {
   metrics: Metrics
   /** Why this process cannot serve right now; empty when it can. */
   reasons(): string[]
+  /** Other than by default. */
+  maxConnections?: number
+  requestTimeoutMs?: number
 }
+
+/** Probes and scrapers are few. */
+const defaultMaxConnections = 64
 
 /** Answers probes and scrapes. It starts first and stops last, so that a start and a drain can be watched. */
 export class Operations implements Service {
   readonly id = 'operations'
   readonly #options: OperationsOptions
   #render: () => Promise<string>
-  readonly #server = createServer((request, response) => {
-    this.#answer(request, response).catch((error: Error) => send(response, 500, 'text/plain', error.message))
-  })
+  readonly #server: Server
   #port: number
 
   constructor(options: OperationsOptions) {
     this.#options = options
     this.#render = () => options.metrics.registry.metrics()
     this.#port = options.port
+    const { metrics, maxConnections = defaultMaxConnections, requestTimeoutMs } = options
+    this.#server = createHttpServer(
+      { listener: 'operations', maxConnections, requestTimeoutMs, metrics },
+      (request, response) => {
+        this.#answer(request, response).catch((error: Error) =>
+          send(response, 500, 'text/plain', error.message),
+        )
+      },
+    )
   }
 
   /** The port that is listened on. */

@@ -1,7 +1,9 @@
 // The console's API against a real log.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { Console } from '../../src/console/console.ts'
+import { Console, type ConsoleOptions } from '../../src/console/console.ts'
 import { connectLog, type LogConnection } from '../../src/log/connection.ts'
 import { EventLog } from '../../src/log/event-log.ts'
 import { History } from '../../src/log/history.ts'
@@ -9,15 +11,17 @@ import { Mounts } from '../../src/log/mounts.ts'
 import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
-import { ensureTopology } from '../../src/log/topology.ts'
+import { ensureTopology, type Topology } from '../../src/log/topology.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { metricOf } from '../helpers/log.ts'
 import { startNats, type TestNats } from '../helpers/nats.ts'
 
 const metrics = createMetrics()
 const adminToken = 'the-admin-token-of-this-test'
 let nats: TestNats
 let connection: LogConnection
+let topology: Topology
 let registry: Registry
 let tokens: Tokens
 let mounts: Mounts
@@ -25,11 +29,17 @@ let events: EventLog
 let history: History
 let console: Console
 
+const log = createLog('silent')
+
+function options(): ConsoleOptions {
+  const parts = { registry, tokens, mounts, events, history, log, metrics }
+  return { host: '127.0.0.1', port: 0, tls: undefined, adminToken, ...parts }
+}
+
 before(async () => {
   nats = await startNats()
-  const log = createLog('silent')
   connection = await connectLog({ url: nats.url }, 'test', log, metrics)
-  const topology = await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
+  topology = await ensureTopology(connection, { replicas: 1, retentionDays: 400 })
   registry = new Registry(connection)
   tokens = new Tokens(connection)
   mounts = new Mounts(connection)
@@ -37,19 +47,7 @@ before(async () => {
   const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
   history = new History({ connection, topology, budget })
   await Promise.all([registry.start(), tokens.start(), mounts.start()])
-  console = new Console({
-    host: '127.0.0.1',
-    port: 0,
-    tls: undefined,
-    adminToken,
-    registry,
-    tokens,
-    mounts,
-    events,
-    history,
-    log,
-    metrics,
-  })
+  console = new Console(options())
   await console.start()
 })
 
@@ -60,6 +58,22 @@ after(async () => {
   await mounts?.stop()
   await connection?.close()
   await nats?.stop()
+})
+
+test('it has few connections at once', async () => {
+  const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
+  const ownHistory = new History({ connection, topology, budget })
+  const small = new Console({ ...options(), history: ownHistory, bounds: { maxConnections: 1 } })
+  await small.start()
+  const held = connect(small.port, '127.0.0.1')
+  held.write('GET / HTTP/1.1')
+  await once(held, 'connect')
+  const dropped = connect(small.port, '127.0.0.1').resume()
+  await once(dropped, 'close')
+  assert.equal(dropped.bytesRead, 0)
+  assert.equal(await metricOf(metrics.connectionsDropped, { listener: 'console' }), 1)
+  held.destroy()
+  await small.stop()
 })
 
 type Answer = { status: number; body: Json; headers: Headers }

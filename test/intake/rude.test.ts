@@ -256,6 +256,20 @@ describe('rude requests', () => {
     assert.match(await harness.metrics.registry.metrics(), /intake_rejected_total\{limit="first-heads"\} 1/)
   })
 
+  test('at the limit of connections all are served, and one past it is dropped', async () => {
+    const key = await harness.channel('connections')
+    const intake = await harness.start({ config: { ...harness.config, maxConnections: 2 } })
+    const clients = [new RawClient(intake.port), new RawClient(intake.port)]
+    const get = `GET ${path(key)}?song=x`
+    for (const client of clients) await client.write(get)
+    await assert.rejects(exchange(intake.port, `${get} HTTP/1.0\r\n\r\n`), /closed without an answer/)
+    assert.match(await harness.metrics.registry.metrics(), /connections_dropped_total\{listener="intake"\} 1/)
+    for (const client of clients) {
+      await client.write(' HTTP/1.0\r\n\r\n')
+      assert.equal((await client.answer()).status, 200)
+    }
+  })
+
   test('no token is in what was logged and counted', async () => {
     assert.ok(harness.printed().includes('the intake listens'))
     assert.ok(!harness.printed().includes(token))

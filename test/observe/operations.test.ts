@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { Operations } from '../../src/observe/operations.ts'
+import { metricOf } from '../helpers/log.ts'
 
 let reasons: string[] = []
 const metrics = createMetrics()
@@ -46,6 +49,20 @@ test('other paths are 404, other methods 405', async () => {
     assert.equal(answer.headers.get('allow'), 'GET, HEAD')
     assert.equal((await ask(path, 'HEAD')).status, path === '/readyz' ? 503 : 200)
   }
+})
+
+test('it has few connections at once', async () => {
+  const small = new Operations({ port: 0, metrics, reasons: () => [], maxConnections: 1 })
+  await small.start()
+  const held = connect(small.port, '127.0.0.1')
+  held.write('GET /healthz HTTP/1.1\r\nHost')
+  await once(held, 'connect')
+  const dropped = connect(small.port, '127.0.0.1').resume()
+  await once(dropped, 'close')
+  assert.equal(dropped.bytesRead, 0)
+  assert.equal(await metricOf(metrics.connectionsDropped, { listener: 'operations' }), 1)
+  held.destroy()
+  await small.stop()
 })
 
 test('a port in use is one clear line', async () => {

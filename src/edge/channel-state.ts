@@ -7,8 +7,11 @@ import type { Selection } from './route.ts'
 /** A record as it goes to players. */
 export type ShownRecord = { readonly bytes: Uint8Array; readonly stationkey: string }
 
+/** What a poll of a channel or station asks for: JSON, or the text of one record. */
+export type AskedFor = Selection | 'text of now' | 'text of next'
+
 /** By what was asked for; null where that is nothing. */
-export type Answers = Map<string, Representation | null>
+export type Answers = Map<AskedFor, Representation | null>
 
 /** One channel's state after one change; another change makes another one. */
 export type ShownChannel = {

@@ -27,12 +27,12 @@ export class Directory {
   whenKnown(scope: Scope, key: string, callback: () => Promise<void> | void): Promise<void> | void {
     if (scope === 'listener') {
       if (!isMetaid(key)) throw new Problem('not-found', 'This can be no metaid.')
-    } else {
-      if (!isKey(key)) throw unknown(scope)
-      const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
-      if (seen === undefined) return this.#lookUp(scope, key).then(callback)
+      return callback()
     }
-    return callback()
+    const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
+    if (seen !== undefined) return callback()
+    if (!isKey(key)) throw unknown(scope)
+    return this.#lookUp(scope, key).then(callback)
   }
 
   async #lookUp(scope: 'channel' | 'station', key: string): Promise<void> {

@@ -21,11 +21,12 @@ import { EdgeHistory } from './history.ts'
 import { type Listening, listen } from './listen.ts'
 import { ListenerFeed } from './listener-feed.ts'
 import { ListenerPolls } from './listener-polls.ts'
-import { poll } from './poll.ts'
+import { nowhere, poll } from './poll.ts'
 import { Recent, type RecentLimits } from './recent.ts'
 import { type ReplayLimits, ReplayReads } from './replay-reads.ts'
 import { Resumes } from './resume.ts'
 import { ResumeRate } from './resume-rate.ts'
+import { pollRoute } from './route.ts'
 import { socketBehaviour, upgrade } from './socket.ts'
 import { type StreamContext, serveStream } from './sse.ts'
 import { loadUws, type Uws, type UwsApp } from './uws.ts'
@@ -196,20 +197,19 @@ export class Edge implements Service {
       metrics,
       limits: { maxSockets: config.maxSockets ?? defaultMaxSockets(), maxQueueBytes: config.socketQueue },
     }
+    const observers = { metrics, log }
     app.ws('/*', {
       ...socketBehaviour(context),
       compression: uws.library.DISABLED,
       upgrade: (res, req, socketContext) =>
-        Exchange.run(res, req, { metrics, log }, exchange => upgrade(exchange, socketContext, context)),
+        Exchange.run(res, req, observers, exchange => upgrade(exchange, socketContext, context)),
     })
     app.any('/*', (res, req) =>
-      Exchange.run(
-        res,
-        req,
-        { metrics, log },
-        exchange =>
-          this.#history.serve(exchange, serving) ?? serveStream(exchange, context) ?? poll(exchange, serving),
-      ),
+      Exchange.run(res, req, observers, exchange => {
+        const route = pollRoute(exchange.path)
+        if (route !== undefined) return poll(exchange, route, serving)
+        return this.#history.serve(exchange, serving) ?? serveStream(exchange, context) ?? nowhere(exchange)
+      }),
     )
     this.#audience = audience
     this.#comments = comments

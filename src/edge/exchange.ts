@@ -73,7 +73,7 @@ export class Exchange {
    * behind it would undo the closing and be served, wherever the first one really ended.
    */
   reply(answer: Answer, close = false): void {
-    this.#metrics.edgePolls.inc({ status: answer.status.slice(0, 3) })
+    this.#metrics.edgePolls.inc(answer.status)
     if (this.headers.hasBody) setImmediate(() => this.#finish(() => this.#write(answer, true)))
     else this.#finish(() => this.#write(answer, close))
   }

@@ -42,12 +42,11 @@ export type Representation = {
   readonly contentType: string
   readonly bytes: Uint8Array
   readonly etag: string
+  /** Those that caches may share: polled again and again, they are made once. */
+  answers: Answers | null
 }
 
 type Answers = { readonly whole: Answer; readonly notModified: Answer }
-
-/** Those of what caches may share: polled again and again, they are made once. */
-const sharedAnswers = new WeakMap<Representation, Answers>()
 
 /** 200, or 304 where the client has these very bytes (rule 23). */
 export function represent(
@@ -60,11 +59,14 @@ export function represent(
 }
 
 function answersOf(representation: Representation, caching: Header): Answers {
-  const known = caching === shared ? sharedAnswers.get(representation) : undefined
-  if (known !== undefined) return known
-  const { contentType, bytes, etag } = representation
+  if (caching !== shared) return makeAnswers(representation, caching)
+  representation.answers ??= makeAnswers(representation, caching)
+  return representation.answers
+}
+
+function makeAnswers({ contentType, bytes, etag }: Representation, caching: Header): Answers {
   const validators: Header[] = [['ETag', etag], caching]
-  const answers = {
+  return {
     whole: {
       status: '200 OK',
       headers: [['Content-Type', contentType] as const, ...validators],
@@ -72,12 +74,11 @@ function answersOf(representation: Representation, caching: Header): Answers {
     },
     notModified: { status: '304 Not Modified', headers: validators, body: null },
   }
-  if (caching === shared) sharedAnswers.set(representation, answers)
-  return answers
 }
 
 /** If-None-Match compares weakly: W/ is looked through (RFC 9110, 13.1.2). */
 function matches(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch === etag) return true
   return ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(etag) ?? false)
 }
 

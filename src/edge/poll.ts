@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts'
 import { type Answer, nothing, preflight, represent } from './headers.ts'
 import type { ListenerPolls } from './listener-polls.ts'
 import { channelJson, channelText, emptyArray, stationJson } from './representation.ts'
-import { type PollRoute, pollRoute, pollSelection, type Selection } from './route.ts'
+import { type PollRoute, pollSelection, type Selection } from './route.ts'
 
 /** What requests are served from. */
 export type Serving = {
@@ -18,16 +18,12 @@ export type Serving = {
   draining(): boolean
 }
 
-/** Answers any request that is not an upgrade. Throws or rejects with a Problem. */
-export function poll(exchange: Exchange, serving: Serving): Promise<void> | void {
-  const { method, path, query, headers } = exchange
-  const route = pollRoute(path)
-  if (route === undefined && method !== 'options') throw new Problem('not-found')
+/** Answers a poll. Throws or rejects with a Problem. */
+export function poll(exchange: Exchange, route: PollRoute, serving: Serving): Promise<void> | void {
+  const { method, query, headers } = exchange
   if (method !== 'get' && method !== 'head' && method !== 'options') throw new Problem('method-not-allowed')
   refuseBody(exchange)
-  if (route === undefined || method === 'options') {
-    return exchange.reply(preflight)
-  }
+  if (method === 'options') return exchange.reply(preflight)
   requireLoaded(serving)
   const selection = pollSelection(query, route.form)
   const reply = (answer: Answer) => exchange.reply(answer, serving.draining())
@@ -36,6 +32,13 @@ export function poll(exchange: Exchange, serving: Serving): Promise<void> | void
       ? serving.listeners.answer(route, selection, headers.ifNoneMatch, reply)
       : reply(answer(route, selection, headers.ifNoneMatch, serving.states)),
   )
+}
+
+/** Answers OPTIONS on a path that is none of ours. Throws a Problem at any other method. */
+export function nowhere(exchange: Exchange): void {
+  if (exchange.method !== 'options') throw new Problem('not-found')
+  refuseBody(exchange)
+  exchange.reply(preflight)
 }
 
 /**

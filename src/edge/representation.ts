@@ -1,7 +1,13 @@
 // The bodies of polls (rules 21 to 23), made when first asked for and kept until the state changes.
 import { createHash } from 'node:crypto'
 import { textOf } from '../domain/record.ts'
-import { type Answers, recordsOf, type ShownChannel, type ShownStation } from './channel-state.ts'
+import {
+  type Answers,
+  type AskedFor,
+  recordsOf,
+  type ShownChannel,
+  type ShownStation,
+} from './channel-state.ts'
 import type { Representation } from './headers.ts'
 import type { View } from './listener-view.ts'
 import type { Selection } from './route.ts'
@@ -12,7 +18,7 @@ const close = Buffer.from(']')
 
 /** The answer for a channel; null: nothing to show. */
 export function channelJson(channel: ShownChannel, selection: Selection): Representation | null {
-  return kept(channel, `json ${selection}`, () => {
+  return kept(channel, selection, () => {
     const records = recordsOf(channel, selection)
     if (records.length === 0) return null
     const bytes = records.map(record => record.bytes)
@@ -22,7 +28,7 @@ export function channelJson(channel: ShownChannel, selection: Selection): Repres
 
 /** The text of a channel (rule 22); null: nothing to show. There is no text form of both records. */
 export function channelText(channel: ShownChannel, selection: 'now' | 'next'): Representation | null {
-  return kept(channel, `text ${selection}`, () => {
+  return kept(channel, selection === 'now' ? 'text of now' : 'text of next', () => {
     const record = channel[selection]
     return record === null ? null : recordText(record.bytes)
   })
@@ -57,7 +63,7 @@ export function listenerAnswer(
 /** The answer for a station of which nothing is shown. */
 export const emptyArray: Representation = json(Buffer.from('[]'))
 
-function kept(of: { answers: Answers | null }, name: string, make: () => Representation | null) {
+function kept(of: { answers: Answers | null }, name: AskedFor, make: () => Representation | null) {
   of.answers ??= new Map()
   let answer = of.answers.get(name)
   if (answer === undefined) {
@@ -90,5 +96,10 @@ function json(bytes: Uint8Array): Representation {
 
 /** Made from the bytes alone, so that it is equal on all edges (rule 23). */
 export function etagged(contentType: string, bytes: Uint8Array): Representation {
-  return { contentType, bytes, etag: `"${createHash('sha1').update(bytes).digest('base64url')}"` }
+  return {
+    contentType,
+    bytes,
+    etag: `"${createHash('sha1').update(bytes).digest('base64url')}"`,
+    answers: null,
+  }
 }

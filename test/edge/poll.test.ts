@@ -207,6 +207,20 @@ for (const uws of loadableUws()) {
       assert.equal((await get(`/metadata/channel/${key}2.json`)).status, 204)
     })
 
+    test('polls are counted by status, each once, however often the count is asked for', async () => {
+      const counted = async (status: number) => {
+        const line = new RegExp(`^nownext_edge_polls_total\\{status="${status}"\\} (\\d+)$`, 'm')
+        return Number(line.exec(await edge.metrics.registry.metrics())?.[1] ?? 0)
+      }
+      const before = { ok: await counted(200), unknown: await counted(404) }
+      await get('/metadata/channel/b.txt')
+      assert.equal(await counted(200), before.ok + 1)
+      await get('/metadata/channel/b.txt')
+      await get('/metadata/channel/unknown.txt')
+      assert.equal(await counted(200), before.ok + 2)
+      assert.equal(await counted(404), before.unknown + 1)
+    })
+
     test('a deleted channel is unknown; made anew, it is silent until something is shown', async () => {
       const entry = await channel('b')
       await world.registry.removeChannel('b')

@@ -78,7 +78,7 @@ export const errorCatalogue = {
   'unsupported-media-type': {
     status: 415,
     title: 'Unsupported media type',
-    explanation: 'A push body is JSON or a form (rule 9).',
+    explanation: 'A push body is JSON or a form (rule 9); that of the console is JSON.',
   },
   'too-many-pushes': {
     status: 429,

@@ -1,19 +1,21 @@
 // The console's HTTP: the API under /api, and a page that says what this is.
+import { METHODS, type RequestListener } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply } from 'fastify'
 import { consoleFormats, maxConsoleBodyBytes } from '../api/console.ts'
-import { Problem, problemContentType, problemDetails } from '../api/errors.ts'
+import { Problem } from '../api/errors.ts'
 import type { Tls } from '../config/tls.ts'
+import { answerProblem, problemOf } from '../http/problems.ts'
+import { answerHeaders, noProxy, refuse, unreadable } from '../http/raw-answer.ts'
 import { createHttpServer } from '../observe/http-server.ts'
 import { requireBearer } from './auth.ts'
 import { channelRoutes } from './channels.ts'
 import { historyRoutes } from './history.ts'
 import type { ApiApp, ConsoleParts } from './parts.ts'
-import { problemHandler, sendProblem } from './problems.ts'
+import { problemHandler } from './problems.ts'
 import { stationRoutes } from './stations.ts'
 import { tokenRoutes } from './tokens.ts'
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const page = `nownext console
 
 This is the operator's side of a nownext service. Its API is at /api and wants
@@ -41,7 +43,16 @@ export function buildApp(
   const { metrics } = parts
   const bounds = { listener: 'console', tls, maxConnections, requestTimeoutMs, metrics } as const
   const app: ApiApp = fastify({
-    serverFactory: handler => createHttpServer(bounds, handler),
+    serverFactory(handler) {
+      const answer: RequestListener = (request, response) => {
+        for (const [name, value] of Object.entries(answerHeaders)) response.setHeader(name, value)
+        handler(request, response)
+      }
+      const server = createHttpServer(bounds, answer)
+      server.on('checkExpectation', answer)
+      server.on('connect', (_, socket) => refuse(socket, noProxy))
+      return server
+    },
     logger: false,
     bodyLimit: maxConsoleBodyBytes,
     routerOptions: { maxParamLength: 1024 },
@@ -54,20 +65,20 @@ export function buildApp(
         formats: Object.fromEntries(Object.entries(consoleFormats).map(([name, { test }]) => [name, test])),
       },
     },
-    clientErrorHandler(_error, socket) {
-      const body = JSON.stringify(problemDetails('malformed'))
-      const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: ${problemContentType}\r\nContent-Length: ${body.length}`
-      if (socket.writable) socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`)
-      else socket.destroy()
+    frameworkErrors: (error, _request, reply) =>
+      void answerProblem(reply, problemOf(error) ?? new Problem('malformed')),
+    clientErrorHandler(error, socket) {
+      const found = unreadable(error)
+      if (found === undefined) return void socket.destroy()
+      if (found.limit !== undefined) metrics.consoleRejected.inc({ limit: found.limit })
+      refuse(socket, found.problem)
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(problemHandler(parts))
   app.setNotFoundHandler(notFound)
-  app.addHook('onSend', async (_request, reply) => {
-    reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff')
-  })
   const otherMethods = collectMethods(app)
   app.get('/', (_request, reply) => reply.type('text/plain; charset=utf-8').send(page))
   otherMethods()
@@ -101,15 +112,19 @@ function collectMethods(app: ApiApp): () => void {
     for (const [url, known] of [...byUrl]) {
       const allow = [...known].sort().join(', ')
       app.route({
-        method: methods.filter(method => !known.has(method)),
+        method: app.supportedMethods.filter(method => !known.has(method)),
         url,
-        handler: (_request, reply) =>
-          sendProblem(reply.header('Allow', allow), new Problem('method-not-allowed', `Only ${allow}.`)),
+        // Before a body is read: of what type it is does not matter.
+        onRequest: (_request, reply, next) => {
+          reply.header('Allow', allow)
+          next(new Problem('method-not-allowed', `Only ${allow}.`))
+        },
+        handler: () => undefined,
       })
     }
   }
 }
 
 function notFound(_request: unknown, reply: FastifyReply): FastifyReply {
-  return sendProblem(reply, new Problem('not-found'))
+  return answerProblem(reply, new Problem('not-found'))
 }

@@ -4,8 +4,8 @@
 import type { Socket } from 'node:net'
 import { Problem } from '../api/errors.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { refuseUnread } from './let-in.ts'
 import { headEnd, leadingLineEnds, mendHead } from './mend.ts'
-import { refuse } from './raw-answer.ts'
 
 /** Request line to empty line, as sent. */
 export const maxHeadBytes = 16 * 1024
@@ -116,7 +116,7 @@ export class RudeFront {
   #refuse(pending: Pending, problem: Problem, limit: Limit): void {
     pending.release()
     this.#options.metrics.intakeRejected.inc({ limit })
-    refuse(pending.socket, problem)
+    refuseUnread(pending.socket, problem)
   }
 
   #refuseOldest(): void {

@@ -12,14 +12,14 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { type FastifyRequest, fastify } from 'fastify'
 import { Problem } from '../api/errors.ts'
 import { maxPushBodyBytes } from '../api/push.ts'
+import { answerProblem, problemOf } from '../http/problems.ts'
+import { answerHeaders, noProxy, sendProblem, unreadable } from '../http/raw-answer.ts'
 import { createHttpServer } from '../observe/http-server.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { readBody } from './body.ts'
 import { Conversations, defaultMaxUnanswered } from './in-order.ts'
-import { isHookTarget, letInHeader } from './let-in.ts'
-import { answerProblem, problemOf } from './problem-answer.ts'
-import { answerHeaders, refuse, sendProblem } from './raw-answer.ts'
+import { isHookTarget, letInHeader, refuseUnread } from './let-in.ts'
 import { type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
 
 /** PEM texts. */
@@ -49,7 +49,7 @@ declare module 'fastify' {
   }
 }
 
-const httpOptions = { requireHostHeader: false, maxHeaderSize: maxMendedHeadBytes, allowHalfOpen: true }
+const httpOptions = { maxHeaderSize: maxMendedHeadBytes, allowHalfOpen: true }
 
 const tooManyUnanswered = new Problem('busy', 'Too many requests of this connection wait for their answer.', {
   retryAfter: 1,
@@ -78,6 +78,7 @@ export function createServer(options: ServerOptions) {
     const server = createHttpServer({ ...bounds, more: httpOptions }, answer)
     // An expectation that nobody knows is no reason to lose a title.
     server.on('checkExpectation', answer)
+    server.on('connect', (_, socket) => refuseUnread(socket, noProxy))
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
     return Object.assign(server, { httpAllowHalfOpen: true })
   }
@@ -97,9 +98,10 @@ export function createServer(options: ServerOptions) {
     frameworkErrors: (error, _request, reply) =>
       void answerProblem(reply, problemOf(error) ?? new Problem('malformed')),
     clientErrorHandler: (error, socket) => {
-      const problem = unreadable(error, metrics)
-      if (problem === undefined) socket.destroy()
-      else void conversations.answered(socket).then(() => refuse(socket, problem))
+      const found = unreadable(error)
+      if (found === undefined) return void socket.destroy()
+      if (found.limit !== undefined) metrics.intakeRejected.inc({ limit: found.limit })
+      void conversations.answered(socket).then(() => refuseUnread(socket, found.problem))
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
@@ -141,20 +143,6 @@ export function refuseOtherMethods(app: App, url: string, allowed: string[]): vo
     },
     handler: () => undefined,
   })
-}
-
-/** What is wrong with bytes that the parser refused; undefined where nobody is left to tell. */
-function unreadable({ code, message }: NodeJS.ErrnoException, metrics: Metrics): Problem | undefined {
-  if (code === 'ECONNRESET') return undefined
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    metrics.intakeRejected.inc({ limit: 'head' })
-    return new Problem('too-large', 'The request head is too large.')
-  }
-  if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Problem('malformed', `The bytes are not an HTTP request (${message}).`)
-  }
-  metrics.intakeRejected.inc({ limit: 'request-time' })
-  return new Problem('malformed', 'The request was not complete in time.')
 }
 
 /** Puts the front between the server's new connections and its parser. */

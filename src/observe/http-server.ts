@@ -35,6 +35,8 @@ export function createHttpServer(options: HttpServerOptions, handler: RequestLis
     handshakeTimeout: headersTimeoutMs,
     keepAliveTimeout: silenceMs,
     connectionsCheckingInterval: 1_000,
+    // Node would refuse one without a host by itself, and say nothing.
+    requireHostHeader: false,
     ...more,
   }
   const server =

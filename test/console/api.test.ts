@@ -76,6 +76,65 @@ test('it has few connections at once', async () => {
   await small.stop()
 })
 
+const auth = `Host: x\r\nAuthorization: Bearer ${adminToken}\r\nConnection: close`
+const putJson = `PUT /api/stations/x HTTP/1.1\r\n${auth}\r\nContent-Type: application/json`
+const faulty: Array<[what: string, request: string, status: number]> = [
+  ['no such path', `GET /nowhere HTTP/1.1\r\n${auth}\r\n\r\n`, 404],
+  ['another method', `PATCH /api/stations HTTP/1.1\r\n${auth}\r\n\r\n`, 405],
+  ['a method of WebDAV', `PROPFIND /api/stations HTTP/1.1\r\n${auth}\r\n\r\n`, 405],
+  ['an escape that is none', `GET /%zz HTTP/1.1\r\n${auth}\r\n\r\n`, 400],
+  ['an escape that is none in the API', `GET /api/stations/%zz HTTP/1.1\r\n${auth}\r\n\r\n`, 400],
+  ['a key too long for any path', `GET /api/stations/${'x'.repeat(2_000)} HTTP/1.1\r\n${auth}\r\n\r\n`, 400],
+  ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['no HTTP at all', 'hello\r\n\r\n', 400],
+  ['a head that is too large', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 413],
+  [
+    'a type',
+    `PUT /api/stations/x HTTP/1.1\r\n${auth}\r\nContent-Type: a/b\r\nContent-Length: 1\r\n\r\nx`,
+    415,
+  ],
+  ['no JSON', `${putJson}\r\nContent-Length: 1\r\n\r\nx`, 400],
+  ['no body', `${putJson}\r\nContent-Length: 0\r\n\r\n`, 400],
+  ['an expectation that nobody knows', `${putJson}\r\nExpect: much\r\nContent-Length: 1\r\n\r\nx`, 400],
+]
+for (const [what, request, status] of faulty) {
+  test(`a problem for ${what}: ${status}`, async () => {
+    const socket = connect(console.port, '127.0.0.1').setEncoding('latin1')
+    socket.write(request)
+    let answer = ''
+    for await (const text of socket) answer += text
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    assert.match(head, new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(head, /^content-type: application\/problem\+json$/im)
+    assert.match(head, /^cache-control: no-store$/im)
+    assert.equal(JSON.parse(body).status, status)
+    assert.ok(!answer.includes('nownext-'), 'no stack')
+  })
+}
+
+test('a request without Host is served', async () => {
+  const socket = connect(console.port, '127.0.0.1').setEncoding('latin1')
+  socket.write('GET / HTTP/1.1\r\n\r\n')
+  assert.match((await once(socket, 'data'))[0], /^HTTP\/1.1 200 /)
+  socket.destroy()
+})
+
+test('a body that drips in is refused', async () => {
+  const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
+  const ownHistory = new History({ connection, topology, budget })
+  const hasty = new Console({ ...options(), history: ownHistory, bounds: { requestTimeoutMs: 200 } })
+  await hasty.start()
+  const socket = connect(hasty.port, '127.0.0.1').setEncoding('latin1')
+  socket.write(`${putJson}\r\nContent-Length: 1000\r\n\r\n`)
+  const drip = setInterval(() => socket.write(' '), 20)
+  const [answer] = await once(socket, 'data')
+  clearInterval(drip)
+  assert.match(answer, /^HTTP\/1.1 400 .*application\/problem\+json.*was not complete in time/s)
+  assert.equal(await metricOf(metrics.consoleRejected, { limit: 'request-time' }), 1)
+  socket.destroy()
+  await hasty.stop()
+})
+
 type Answer = { status: number; body: Json; headers: Headers }
 // biome-ignore lint/suspicious/noExplicitAny: what a test reads of an answer is asserted by the test
 type Json = any

@@ -87,6 +87,8 @@ test('every answer of the path lets in: errors of all kinds, and what could not 
     [403, await post(`/icecast/main/${wrongToken}`, 'action=listener_add&mount=/x?metaid=a')],
     [404, await post(`/icecast/nowhere/${token}`, 'action=listener_add&mount=/x?metaid=a')],
     [404, await post('/icecast/main', '')],
+    [200, await post(`/%69cecas%74/main/${token}`, 'action=listener_add')],
+    [400, await post('/icecast/%zz/a', '')],
     [404, await post('/icecast/main/a/b', '')],
     [405, await world.toIntake('GET', `/icecast/main/${token}`)],
     [413, await post(`/icecast/main/${token}`, 'x'.repeat(65_537))],

@@ -231,5 +231,5 @@ function isPlainText(value: string): boolean {
 
 /** What a player may fetch as a picture. */
 function isHttpAddress(value: string): boolean {
-  return /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value)
+  return /^https?:\/\/[^\s]+$/i.test(value) && isPlainText(value) && URL.canParse(value)
 }

@@ -1,6 +1,6 @@
 // `import`: the events of a file become the beginning of an empty log.
 import { setTimeout as wait } from 'node:timers/promises'
-import { isTimezone } from '../domain/zone.ts'
+import { timezoneName } from '../domain/zone.ts'
 import { type LogConnection, LogUnavailable } from '../log/connection.ts'
 import { ImportLog } from '../log/import-log.ts'
 import { StartError } from '../observe/service.ts'
@@ -29,9 +29,10 @@ const maxTries = 10
 const againMs = 1_000
 
 async function importFile({ config, flags, operands: [file = ''], output }: Call): Promise<void> {
-  const zone = flags.text('timezone') ?? 'UTC'
-  if (!isTimezone(zone))
-    throw new StartError(`--timezone is ${JSON.stringify(zone)}; it must be an IANA name`)
+  const asked = flags.text('timezone') ?? 'UTC'
+  const zone = timezoneName(asked)
+  if (zone === undefined)
+    throw new StartError(`--timezone is ${JSON.stringify(asked)}; it must be an IANA name`)
   const total = await checked(file, zone, output.progress('check'))
   const id = await fingerprintOf(file, zone)
   const progress = output.progress('import')

@@ -7,7 +7,7 @@ import { generateToken } from '../domain/keys.ts'
 import { type Channel, type ChannelSettings, defaultHoldSeconds } from '../domain/registry.ts'
 import { toNfc } from '../domain/text.ts'
 import { mountAnswers, mountsOf } from './mounts.ts'
-import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
+import { type ApiApp, type ConsoleParts, requireSameKey, zoneOf } from './parts.ts'
 
 /** How long a removal may take to reach the log, as for a push (rule 1). */
 const appendDeadlineMs = 9_000
@@ -112,7 +112,7 @@ function channelOf(key: string, body: ChannelBody): ChannelSettings {
     key,
     station: body.station,
     name: toNfc(body.name),
-    timezone: body.timezone ?? null,
+    timezone: zoneOf(body),
     cover: body.cover ?? '',
     holdSeconds: body.holdSeconds ?? defaultHoldSeconds,
     fallback: fallback ? { ...fallback, song: toNfc(fallback.song), artist: toNfc(fallback.artist) } : null,

@@ -8,6 +8,7 @@ import type {
   RawRequestDefaultExpression,
 } from 'fastify'
 import { Problem } from '../api/errors.ts'
+import { timezoneName } from '../domain/zone.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { History } from '../log/history.ts'
 import type { Mounts } from '../log/mounts.ts'
@@ -43,4 +44,9 @@ export function requireSameKey(path: string, body: string | undefined): void {
   if (body === undefined || body === path) return
   const message = `must be left out or be ${path}, the key of the path`
   throw new Problem('invalid', undefined, { errors: [{ field: 'key', message }] })
+}
+
+/** The zone to store: every record names it, so in the letters in which it is written. */
+export function zoneOf({ timezone }: { timezone?: string | null }): string | null {
+  return timezone ? (timezoneName(timezone) ?? timezone) : null
 }

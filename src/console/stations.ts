@@ -5,7 +5,7 @@ import { KeyParams, StationAnswer, StationBody } from '../api/console.ts'
 import { Problem } from '../api/errors.ts'
 import type { Station } from '../domain/registry.ts'
 import { toNfc } from '../domain/text.ts'
-import { type ApiApp, type ConsoleParts, requireSameKey } from './parts.ts'
+import { type ApiApp, type ConsoleParts, requireSameKey, zoneOf } from './parts.ts'
 
 export function stationRoutes(app: ApiApp, { registry, writes, log }: ConsoleParts): void {
   app.get('/stations', { schema: { response: { 200: Type.Array(StationAnswer) } } }, async () =>
@@ -56,5 +56,5 @@ export function stationRoutes(app: ApiApp, { registry, writes, log }: ConsolePar
 
 function stationOf(key: string, body: StationBody): Station {
   requireSameKey(key, body.key)
-  return { key, name: toNfc(body.name), timezone: body.timezone ?? null }
+  return { key, name: toNfc(body.name), timezone: zoneOf(body) }
 }

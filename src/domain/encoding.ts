@@ -16,8 +16,8 @@ const encodings = new Map<string, Encoding>([
   ['latin1', 'windows'],
 ])
 
-// iconv-lite knows these as encodings, but they are no character sets.
-const transferEncodings = new Set(['base64', 'hex'])
+// Encodings of Node's Buffer that iconv-lite knows too; they are no character sets.
+const bufferEncodings = new Set(['base64', 'hex', 'binary'])
 
 /** A text, and whether the bytes were not in the encoding that they should have been in. */
 export type ReadText = { text: string; guessed: boolean }
@@ -49,10 +49,14 @@ export function readCharset(bytes: Uint8Array, charset = ''): ReadText & { unkno
   const name = charset.trim().toLowerCase()
   const encoding = name === 'us-ascii' ? 'windows' : findEncoding(name)
   if (encoding !== null) return { ...readBytes(bytes, encoding), unknown: false }
-  if (transferEncodings.has(name) || !iconv.encodingExists(name)) {
-    return { ...readBytes(bytes), unknown: true }
-  }
+  if (!isCharset(name)) return { ...readBytes(bytes), unknown: true }
   return { text: wellFormed(iconv.decode(bytes, name)), guessed: false, unknown: false }
+}
+
+/** Whether this names a character set that is known here. iconv-lite overlooks all but letters and digits (`base-64`), and a year behind a colon. */
+export function isCharset(name: string): boolean {
+  const bare = name.toLowerCase().replace(/:\d{4}$|[^0-9a-z]/g, '')
+  return !bufferEncodings.has(bare) && iconv.encodingExists(name)
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -1,5 +1,6 @@
 // An Icecast mount that shows a channel's title in its stream (rule 31).
 import iconv from 'iconv-lite'
+import { isCharset } from './encoding.ts'
 
 export type Mount = {
   /** Where Icecast is: http or https, without credentials, query and hash. */
@@ -37,19 +38,19 @@ export const maxMountTextLength = 128
 /** Whether titles can be sent in this charset: a known one that holds ASCII as it is. */
 export function isTitleCharset(name: string): boolean {
   if (name === noCharset) return true
-  return /^[A-Za-z0-9._:-]{1,40}$/.test(name) && iconv.encodingExists(name) && holdsAscii(name)
+  return /^[A-Za-z0-9._:-]{1,40}$/.test(name) && isCharset(name) && holdsAscii(name)
 }
 
 const ascii = "Ab0 ';&+-~"
 
-/** Not UTF-16, whose NUL bytes would end the title; not the transfer encodings (base64) that iconv knows too. */
+/** Not UTF-16, whose NUL bytes would end the title. */
 function holdsAscii(name: string): boolean {
   return iconv.encode(ascii, name).equals(Buffer.from(ascii))
 }
 
 /** Whether Icecast can be there. */
 export function isMountUrl(text: string): boolean {
-  if (!/^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/i.test(text) || !URL.canParse(text)) return false
+  if (!/^https?:\/\/[^\s\p{C}/?#@]+(\/[^\s\p{C}?#]*)?$/iu.test(text) || !URL.canParse(text)) return false
   const { hostname, username, password } = new URL(text)
   return hostname !== '' && username === '' && password === ''
 }

@@ -17,13 +17,16 @@ const dayMs = 86_400_000
 
 /** Whether this is the name of a zone (IANA, any case). */
 export function isTimezone(name: string): boolean {
-  if (periods.has(name)) return true
-  if (!zoneName.test(name)) return false
+  return periods.has(name) || timezoneName(name) !== undefined
+}
+
+/** The name of a zone as it is written (`Europe/Berlin` of `europe/berlin`; an alias stays one), or undefined if it is none. */
+export function timezoneName(name: string): string | undefined {
+  if (!zoneName.test(name)) return undefined
   try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)
-    return true
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId
   } catch (error) {
-    if (error instanceof RangeError) return false
+    if (error instanceof RangeError) return undefined
     throw error
   }
 }

@@ -182,6 +182,14 @@ test('a station is created, replaced, read, listed and deleted', async () => {
   assert.equal((await ask('DELETE', '/api/stations/s1')).status, 404)
 })
 
+test('the name of a zone is stored as it is written, in whatever letters it comes', async () => {
+  const station = await ask('PUT', '/api/stations/zoned', { name: '', timezone: 'europe/berlin' })
+  assert.equal(station.body.timezone, 'Europe/Berlin')
+  const body = { station: 'zoned', name: '', timezone: 'ASIA/kolkata' }
+  assert.equal((await ask('PUT', '/api/channels/zoned', body)).body.timezone, 'Asia/Kolkata')
+  assert.equal(registry.channel('zoned')?.value.timezone, 'Asia/Kolkata')
+})
+
 test('a channel gets the defaults, and a token only when it is new', async () => {
   await putStation('s2')
   const created = await ask('PUT', '/api/channels/c2', { station: 's2', name: 'Two' })
@@ -324,6 +332,8 @@ const invalid: Array<[what: string, path: string, body: unknown, fields: string[
   ['a hold past the limit', '/api/channels/c8', { ...channel, holdSeconds: 601 }, ['holdSeconds']],
   ['a negative hold', '/api/channels/c8', { ...channel, holdSeconds: -1 }, ['holdSeconds']],
   ['a hold as text', '/api/channels/c8', { ...channel, holdSeconds: '30' }, ['holdSeconds']],
+  ['a NUL in a cover', '/api/channels/c8', { ...channel, cover: 'http://x/\0y' }, ['cover']],
+  ['a control character in a cover', '/api/channels/c8', { ...channel, cover: 'http://x/\u0085' }, ['cover']],
   ['a cover of another scheme', '/api/channels/c8', { ...channel, cover: 'ftp://x/y' }, ['cover']],
   ['an unknown history', '/api/channels/c8', { ...channel, history: 'all' }, ['history']],
   ['a bad announceNext', '/api/channels/c8', { ...channel, announceNext: 'no' }, ['announceNext']],

@@ -64,6 +64,10 @@ test('encoding: the charset of a content type is honoured (rule 9)', () => {
     ['klingon', Buffer.from('ü'), 'ü', 'unknown'],
     ['klingon', Buffer.from([0xfc]), 'ü', 'unknown guessed'],
     ['base64', Buffer.from('ü'), 'ü', 'unknown'],
+    ['base-64', Buffer.from('ü'), 'ü', 'unknown'],
+    ['Base_64:2000', Buffer.from('ü'), 'ü', 'unknown'],
+    ['h-ex', Buffer.from('ü'), 'ü', 'unknown'],
+    ['bin.ary', Buffer.from('ü'), 'ü', 'unknown'],
     ['__proto__', Buffer.from('ü'), 'ü', 'unknown'],
   ]
   for (const [charset, bytes, text, what] of rows) {

@@ -16,6 +16,8 @@ const table: Array<[check: (text: string) => boolean, good: string[], bad: strin
       'http://h/?x',
       'http://h/#x',
       'http://h /',
+      'http://h/\0',
+      'http://h/\u0085',
     ],
   ],
   [
@@ -26,7 +28,20 @@ const table: Array<[check: (text: string) => boolean, good: string[], bad: strin
   [
     isTitleCharset,
     ['UTF-8', 'none', 'ISO-8859-1', 'iso8859-15', 'windows-1252', 'koi8-r'],
-    ['', 'utf-16', 'UTF-16LE', 'utf-32', 'base64', 'hex', 'klingon', 'NONE'],
+    [
+      '',
+      'utf-16',
+      'UTF-16LE',
+      'utf-32',
+      'base64',
+      'hex',
+      'base-64',
+      'h-ex',
+      'binary',
+      'b.inary',
+      'klingon',
+      'NONE',
+    ],
   ],
 ]
 

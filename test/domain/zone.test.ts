@@ -3,7 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { formatLocal, formatUtc } from '../../src/domain/time.ts'
-import { instantOf, isTimezone, maxRememberedZones, offsetAt, readOffset } from '../../src/domain/zone.ts'
+import {
+  instantOf,
+  isTimezone,
+  maxRememberedZones,
+  offsetAt,
+  readOffset,
+  timezoneName,
+} from '../../src/domain/zone.ts'
 
 // Every eighth zone, and those with rules of their own: half an hour, a quarter, Ramadan, a lost day.
 const special = [
@@ -102,6 +109,20 @@ test('zone: names are IANA names in any case', () => {
   ]) {
     assert.equal(isTimezone(name), false, name)
   }
+})
+
+test('zone: a name in the letters in which it is written; an alias stays what it is', () => {
+  const rows = {
+    'europe/berlin': 'Europe/Berlin',
+    UTC: 'UTC',
+    utc: 'UTC',
+    'AMERICA/PORT-AU-PRINCE': 'America/Port-au-Prince',
+    'asia/calcutta': 'Asia/Calcutta',
+    'etc/gmt+5': 'Etc/GMT+5',
+    'middle/earth': undefined,
+    '+01:00': undefined,
+  }
+  for (const [name, written] of Object.entries(rows)) assert.equal(timezoneName(name), written, name)
 })
 
 test('zone: offsets', () => {

@@ -35,6 +35,23 @@ test('a port in use, with everything stopped again', async () => {
   server.close()
 })
 
+test('an edge port on which another service listens is not shared by mistake', async () => {
+  const service = await startService()
+  const edgePort = new URL(service.apiUrl).port
+  const second = { dataDir: join(folder, 'second'), env: { NOWNEXT_EDGE_PORT: edgePort } }
+  for (const args of [[], ['--edges', '2']]) {
+    const { stderr } = await failedStart({ ...second, args })
+    assert.match(
+      stderr,
+      new RegExp(`the edge cannot listen on 127\\.0\\.0\\.1:${edgePort}: the port is in use`),
+    )
+  }
+  const shared = await startService({ ...second, args: ['--share-edge-port'] })
+  assert.equal(shared.apiUrl, service.apiUrl)
+  assert.equal(await shared.stop(), 0)
+  assert.equal(await service.stop(), 0)
+})
+
 const garbage = join(folder, 'garbage.pem')
 writeFileSync(garbage, 'no certificate')
 const asFile = join(folder, 'a-file')

@@ -60,6 +60,13 @@ export const options = {
     for: 'serve',
     description: 'Port of the delivery service (polling and WebSocket)',
   },
+  shareEdgePort: {
+    flag: 'share-edge-port',
+    type: 'boolean',
+    for: 'serve',
+    description:
+      'Bind the edge port though another nownext listens on it: the system then spreads the connections among them',
+  },
   consolePort: {
     flag: 'console-port',
     type: 'port',
@@ -260,7 +267,9 @@ type ValueOf<T extends OptionType> = T extends 'port' | 'integer' | 'number'
   ? number
   : T extends 'list'
     ? string[]
-    : string
+    : T extends 'boolean'
+      ? boolean
+      : string
 
 /** The parsed options. Those without a default may be undefined. */
 export type Config = {

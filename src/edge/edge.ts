@@ -8,6 +8,7 @@ import { Listeners } from '../log/listeners.ts'
 import type { ReadLimits } from '../log/read-budget.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Topology } from '../log/topology.ts'
+import { requireOwnEdgePort } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
@@ -32,7 +33,8 @@ import { type StreamContext, serveStream } from './sse.ts'
 import { loadUws, type Uws, type UwsApp } from './uws.ts'
 
 export type EdgeOptions = {
-  config: Pick<Config, 'host' | 'edgePort' | 'tlsCert' | 'tlsKey' | 'drain' | 'maxSockets' | 'socketQueue'>
+  config: Pick<Config, 'host' | 'edgePort' | 'tlsCert' | 'tlsKey' | 'drain' | 'maxSockets' | 'socketQueue'> &
+    Partial<Pick<Config, 'shareEdgePort'>>
   connection: LogConnection
   topology: Topology
   /** Started. */
@@ -98,11 +100,12 @@ export class Edge implements Service {
     const app = createApp(uws, config.tlsCert, config.tlsKey)
     this.#app = app
     this.#route(app, uws)
-    const bind = () => {
+    const bind = async () => {
+      await requireOwnEdgePort(config.host, config.edgePort, config.shareEdgePort)
       this.#listening = listen(uws, app, config.host, config.edgePort)
       log.info({ port: this.port, library: `${uws.name} ${uws.version}` }, 'edge: listening')
     }
-    if (!bindWhenLoaded) bind()
+    if (!bindWhenLoaded) await bind()
     this.#unlisten = registry.listen({ channelRemoved: channelkey => this.#removeChannel(channelkey) })
     await new Promise<void>((loaded, failed) => {
       const update = (update: ChannelUpdate) => this.#update(update)
@@ -119,7 +122,7 @@ export class Edge implements Service {
       })
     })
     this.#loaded = true
-    if (bindWhenLoaded) bind()
+    if (bindWhenLoaded) await bind()
   }
 
   /** The log away is no reason: the edge goes on serving what it knows. */

@@ -3,6 +3,7 @@
 import { AggregatorRegistry, type Registry } from 'prom-client'
 import type { Config } from '../config/options.ts'
 import type { LogAddress } from '../log/connection.ts'
+import { requireOwnEdgePort } from '../observe/listen.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Service } from '../observe/service.ts'
@@ -68,6 +69,8 @@ export class EdgeProcesses implements Service {
   async start(): Promise<void> {
     const [first, ...others] = this.#places
     if (first === undefined) return
+    const { host, edgePort, shareEdgePort } = this.#options.config
+    await requireOwnEdgePort(host, edgePort, shareEdgePort)
     // The first one finds the port where any free one will do.
     this.#port = await this.#fill(first).ready
     await Promise.all(others.map(place => this.#fill(place).ready))

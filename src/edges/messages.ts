@@ -9,6 +9,7 @@ export type EdgeConfig = Pick<
   Config,
   | 'host'
   | 'edgePort'
+  | 'shareEdgePort'
   | 'tlsCert'
   | 'tlsKey'
   | 'drain'
@@ -37,8 +38,9 @@ export type FromEdge =
   | { type: 'reasons'; reasons: string[] }
   | { type: 'metrics'; metrics: MetricList }
 
-/** Of all options those of an edge. */
+/** Of all options those of an edge that shares its port with others of the same parent. */
 export function edgeConfigOf(config: Config, edgePort: number): EdgeConfig {
   const { host, tlsCert, tlsKey, drain, maxSockets, socketQueue, logLevel, replicas, retention } = config
-  return { host, edgePort, tlsCert, tlsKey, drain, maxSockets, socketQueue, logLevel, replicas, retention }
+  const shared = { edgePort, shareEdgePort: true }
+  return { host, ...shared, tlsCert, tlsKey, drain, maxSockets, socketQueue, logLevel, replicas, retention }
 }

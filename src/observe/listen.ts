@@ -1,5 +1,5 @@
 // Binding a port; what can go wrong there is the operator's to mend.
-import type { Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { StartError } from './service.ts'
 
 /**
@@ -18,6 +18,20 @@ export async function listen(server: Server, what: string, host: string, port: n
   })
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : port
+}
+
+/**
+ * Makes sure that nobody listens on a port which an edge would share with whoever does (SO_REUSEPORT), unless it is to:
+ * a second service that was started by mistake would silently take its part of the connections. Throws a StartError.
+ */
+export async function requireOwnEdgePort(host: string, port: number, isShared = false): Promise<void> {
+  if (isShared || port === 0) return
+  const probe = createServer()
+  await listen(probe, 'edge', host, port).catch((error: Error) => {
+    if (!error.message.endsWith('in use')) throw error
+    throw new StartError(`${error.message} (--share-edge-port shares it with another nownext)`)
+  })
+  await new Promise(resolve => probe.close(resolve))
 }
 
 /** The StartError of a failed listen. */

@@ -154,7 +154,7 @@ for (const uws of loadableUws()) {
       assert.equal((await fetch(`${edge.url}/metadata/channel/a.txt`)).status, 200)
     })
 
-    test('a port that another program holds is one clear line; edges share theirs', async () => {
+    test('a port that another program holds is one clear line; edges share theirs where they are to', async () => {
       const other = createServer().listen(0, '127.0.0.1')
       await once(other, 'listening')
       const address = other.address()
@@ -165,7 +165,11 @@ for (const uws of loadableUws()) {
         return true
       })
       other.close()
-      const second = await world.edge({ uws, settings: { edgePort: edge.port } })
+      await assert.rejects(world.edge({ uws, settings: { edgePort: edge.port } }), {
+        name: 'StartError',
+        message: `the edge cannot listen on 127.0.0.1:${edge.port}: the port is in use (--share-edge-port shares it with another nownext)`,
+      })
+      const second = await world.edge({ uws, settings: { edgePort: edge.port, shareEdgePort: true } })
       assert.equal(second.port, edge.port)
     })
 

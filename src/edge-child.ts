@@ -1,7 +1,7 @@
 // One of several edge processes that share a port. Its parent tells it all that it needs over IPC, and hears of it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Edge } from './edge/edge.ts'
-import type { FromEdge, ToEdge } from './edges/messages.ts'
+import { type FromEdge, signMs, type ToEdge } from './edges/messages.ts'
 import { connectLog, type LogConnection } from './log/connection.ts'
 import { Registry } from './log/registry.ts'
 import { ensureTopology } from './log/topology.ts'
@@ -45,6 +45,7 @@ async function begin(orders: Orders): Promise<void> {
     stack.serving()
     await tell({ type: 'ready', port })
     followReasons(stack)
+    setInterval(() => void tell({ type: 'alive' }), signMs).unref()
   } catch (error) {
     // Whatever fails while everything is being stopped fails because of that.
     if (stack?.stopping) return

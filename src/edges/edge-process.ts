@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { LogAddress } from '../log/connection.ts'
 import { StartError } from '../observe/service.ts'
-import type { EdgeConfig, FromEdge, MetricList, ToEdge } from './messages.ts'
+import { type EdgeConfig, type FromEdge, type MetricList, signMs, type ToEdge } from './messages.ts'
 
 /** From TypeScript in a checkout and in tests, else from what was compiled. */
 const script = fileURLToPath(
@@ -12,6 +12,8 @@ const script = fileURLToPath(
 
 /** One that does not answer within it is busy or stuck; its last numbers then serve. */
 const metricsLimitMs = 1_000
+/** One that was not heard for so long stands still: a stopped process, or one whose event loop hangs. */
+const silenceLimitMs = 5 * signMs
 /** Beyond the drain time, for its last work; past it a process is killed. */
 const endLimitMs = 10_000
 
@@ -30,6 +32,7 @@ export class EdgeProcess {
   readonly #child: ChildProcess
   readonly #drainMs: number
   #reasons: string[] = ['starting']
+  #heardMs = performance.now()
   #metrics: MetricList = []
   #metricsWaiters: Array<() => void> = []
 
@@ -58,7 +61,8 @@ export class EdgeProcess {
 
   /** Why it cannot serve; empty when it can. */
   get reasons(): readonly string[] {
-    return this.#reasons
+    const isSilent = this.#reasons.length === 0 && performance.now() - this.#heardMs > silenceLimitMs
+    return isSilent ? ['does not answer'] : this.#reasons
   }
 
   /** What it counted when it was last heard. */
@@ -97,6 +101,7 @@ export class EdgeProcess {
     return new Promise((resolve, reject) => {
       let failure: string | undefined
       this.#child.on('message', (message: FromEdge) => {
+        this.#heardMs = performance.now()
         switch (message.type) {
           case 'ready':
             this.#reasons = []

@@ -23,6 +23,9 @@ export type EdgeConfig = Pick<
 /** The metrics of one process, as prom-client gives and aggregates them. */
 export type MetricList = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
+/** How often an edge process says that it is alive. */
+export const signMs = 1_000
+
 export type ToEdge =
   | { type: 'start'; number: number; config: EdgeConfig; address: LogAddress }
   | { type: 'metrics' }
@@ -36,6 +39,8 @@ export type FromEdge =
   | { type: 'failed'; message: string }
   /** Why it cannot serve; empty when it can. Sent whenever that changes. */
   | { type: 'reasons'; reasons: string[] }
+  /** A sign of life, every `signMs`. */
+  | { type: 'alive' }
   | { type: 'metrics'; metrics: MetricList }
 
 /** Of all options those of an edge that shares its port with others of the same parent. */

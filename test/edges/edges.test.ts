@@ -62,6 +62,27 @@ test('two edges on one port: one is killed, both are replaced, both drain', asyn
   }
 })
 
+test('an edge that stands still makes the parent unready until it goes on', async () => {
+  const nats = await startNats()
+  try {
+    const service = await startService({ roles: 'edge', natsUrl: nats.url, args: ['--edges', '2'] })
+    const [still = 0] = await edgePids(service, 2)
+    assert.equal((await readiness(service)).status, 200)
+    process.kill(still, 'SIGSTOP')
+    try {
+      await until(async () => (await readiness(service)).status === 503, 'unready')
+      const { reasons } = (await (await readiness(service)).json()) as { reasons: string[] }
+      assert.match(reasons.join(), /^edges: process \d: does not answer$/)
+    } finally {
+      process.kill(still, 'SIGCONT')
+    }
+    await until(async () => (await readiness(service)).status === 200, 'ready again')
+    assert.equal(await service.stop(), 0)
+  } finally {
+    await nats.stop()
+  }
+})
+
 test('an edge that dies again and again ends the parent', async () => {
   const nats = await startNats()
   try {

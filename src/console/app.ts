@@ -49,7 +49,6 @@ export function buildApp(
         handler(request, response)
       }
       const server = createHttpServer(bounds, answer)
-      server.on('checkExpectation', answer)
       server.on('connect', (_, socket) => refuse(socket, noProxy))
       return server
     },

@@ -76,8 +76,6 @@ export function createServer(options: ServerOptions) {
     const { maxConnections, requestTimeoutMs } = options
     const bounds = { listener: 'intake', tls, maxConnections, requestTimeoutMs, metrics } as const
     const server = createHttpServer({ ...bounds, more: httpOptions }, answer)
-    // An expectation that nobody knows is no reason to lose a title.
-    server.on('checkExpectation', answer)
     server.on('connect', (_, socket) => refuseUnread(socket, noProxy))
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
     return Object.assign(server, { httpAllowHalfOpen: true })

@@ -11,6 +11,7 @@ import { Directory } from '../edge/directory.ts'
 import { problemAnswer } from '../edge/headers.ts'
 import { ListenerFeed } from '../edge/listener-feed.ts'
 import { ListenerPolls } from '../edge/listener-polls.ts'
+import { noProxy, unreadable } from '../http/raw-answer.ts'
 import { type ChannelUpdate, watchChannels } from '../log/channel-watch.ts'
 import type { LogConnection } from '../log/connection.ts'
 import { Listeners } from '../log/listeners.ts'
@@ -100,7 +101,16 @@ export class Legacy implements Service {
     const maxConnections = this.#options.maxSockets + otherConnections
     const bounds = { listener: 'legacy', tls, maxConnections, metrics, more: { maxHeaderSize } } as const
     this.#server = createHttpServer(bounds, handler)
+    this.#server.on('clientError', (error, socket) => {
+      const found = unreadable(error)
+      if (found === undefined) socket.destroy()
+      else this.#refuse(socket, found.problem)
+    })
+    this.#server.on('connect', (_, socket) => this.#refuse(socket, noProxy))
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+    this.#sockets.on('wsClientError', ({ message }, socket) =>
+      this.#refuse(socket, new Problem('malformed', `${message}.`)),
+    )
     this.#sockets.on('headers', headers => {
       for (const [name, value] of endHeaders(this.#sunsetMs)) headers.push(`${name}: ${value}`)
     })
@@ -185,9 +195,14 @@ export class Legacy implements Service {
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal')
       if (problem !== error) this.#options.log.error({ err: error }, 'legacy: an upgrade failed')
-      this.#options.metrics.legacyRequests.inc({ status: problem.status })
-      socket.end(refusedUpgrade(problem, this.#sunsetMs), () => socket.destroy())
+      this.#refuse(socket, problem)
     }
+  }
+
+  #refuse(socket: Duplex, problem: Problem): void {
+    this.#options.metrics.legacyRequests.inc({ status: problem.status })
+    if (socket.writable) socket.end(refusedUpgrade(problem, this.#sunsetMs), () => socket.destroy())
+    else socket.destroy()
   }
 
   #welcome(ws: WebSocket): void {

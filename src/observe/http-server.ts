@@ -41,6 +41,8 @@ export function createHttpServer(options: HttpServerOptions, handler: RequestLis
   }
   const server =
     tls === undefined ? createServer(timed, handler) : createTlsServer({ ...timed, ...tls }, handler)
+  // An expectation that nobody knows is no reason to lose a title, and node's own refusal would say nothing.
+  server.on('checkExpectation', handler)
   server.setTimeout(silenceMs)
   server.maxConnections = maxConnections
   server.on('drop', () => {

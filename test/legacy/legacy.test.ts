@@ -1,6 +1,7 @@
 // Rule 32: the old subscription paths, read by the client of the nes protocol itself.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { begin, end } from '../../src/domain/listener.ts'
@@ -173,6 +174,32 @@ test('plain requests get the record, and every answer says that the paths will e
   assert.match(headers.deprecation, /^@\d{10}$/)
   ws.terminate()
   await dated.legacy.stop()
+})
+
+test('what no route sees is answered with a problem too', async () => {
+  const { legacy, metrics } = await startLegacy(world)
+  const upgrade = 'GET /metachannel/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
+  const requests = [
+    'hello\r\n\r\n',
+    `GET / HTTP/1.1\r\nX: ${'x'.repeat(9_000)}\r\n\r\n`,
+    'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /nowhere HTTP/1.1\r\nExpect: much\r\nConnection: close\r\n\r\n',
+    `${upgrade}\r\n`,
+  ]
+  const statuses: number[] = []
+  for (const request of requests) {
+    const socket = connect(legacy.port, '127.0.0.1').setEncoding('latin1')
+    socket.write(request)
+    let answer = ''
+    for await (const text of socket) answer += text
+    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    assert.match(head, /^content-type: application\/problem\+json$/im, answer)
+    assert.match(head, /^deprecation: @/im)
+    statuses.push(JSON.parse(body).status)
+  }
+  assert.deepEqual(statuses, [400, 413, 400, 404, 400])
+  assert.match(await metrics.registry.metrics(), /legacy_requests_total\{status="400"\} 3/)
+  await legacy.stop()
 })
 
 test('at the sunset the sockets are closed, and every request gets 410', async () => {

@@ -1,13 +1,12 @@
-// Which parts a process needs for its roles, and how they are put together.
+// Which parts a process needs for its roles, and how they are put together. A role's code is loaded by who runs it: an
+// edge that comes up in a storm has no use for the code of an intake.
 import { loadAdminToken } from './config/admin-token.ts'
 import type { Config } from './config/options.ts'
 import type { Tls } from './config/tls.ts'
-import { Console } from './console/console.ts'
-import { Edge } from './edge/edge.ts'
-import { EdgeProcesses } from './edges/edge-processes.ts'
-import { Icecast } from './icecast/icecast.ts'
-import { Intake } from './intake/intake.ts'
-import { Legacy } from './legacy/legacy.ts'
+import type { Console } from './console/console.ts'
+import type { EdgeProcesses } from './edges/edge-processes.ts'
+import type { Intake } from './intake/intake.ts'
+import type { Legacy } from './legacy/legacy.ts'
 import type { LogAddress, LogConnection } from './log/connection.ts'
 import { EventLog } from './log/event-log.ts'
 import { History } from './log/history.ts'
@@ -19,7 +18,6 @@ import { Tokens } from './log/tokens.ts'
 import type { Topology } from './log/topology.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
-import { Projector } from './projector/projector.ts'
 import type { Stack } from './stack.ts'
 
 export type Ground = {
@@ -57,11 +55,13 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   const events = new EventLog(connection, metrics)
   const roles: Roles = { registry, tokens }
   await stack.start({ id: 'registry', start: () => registry.start(), stop: () => registry.stop() })
-  await stack.start({ id: 'tokens', start: () => tokens.start(), stop: () => tokens.stop() })
   // Credentials are only where they are needed.
+  if (has('intake') || has('console'))
+    await stack.start({ id: 'tokens', start: () => tokens.start(), stop: () => tokens.stop() })
   if (has('console') || has('icecast'))
     await stack.start({ id: 'mounts', start: () => mounts.start(), stop: () => mounts.stop() })
   if (has('console')) {
+    const { Console } = await import('./console/console.ts')
     const { host, consolePort: port } = config
     const adminToken = loadAdminToken(config)
     const budget = new ReadBudget(defaultReadLimits, metrics.historyReading)
@@ -82,13 +82,21 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
     await stack.start(roles.console)
   }
   if (has('intake')) {
+    const { Intake } = await import('./intake/intake.ts')
     const listeners = new Listeners(connection)
     roles.intake = new Intake({ config, events, registry, tokens, listeners, log, metrics })
     await stack.start(roles.intake)
   }
-  if (has('projector')) await stack.start(new Projector({ connection, topology, log, metrics }))
-  if (has('icecast')) await stack.start(new Icecast({ connection, mounts, log, metrics }))
+  if (has('projector')) {
+    const { Projector } = await import('./projector/projector.ts')
+    await stack.start(new Projector({ connection, topology, log, metrics }))
+  }
+  if (has('icecast')) {
+    const { Icecast } = await import('./icecast/icecast.ts')
+    await stack.start(new Icecast({ connection, mounts, log, metrics }))
+  }
   if (has('legacy')) {
+    const { Legacy } = await import('./legacy/legacy.ts')
     roles.legacy = new Legacy({ config, tls, connection, registry, log, metrics })
     await stack.start(roles.legacy)
   }
@@ -96,6 +104,7 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
     roles.edges = await startEdges(stack, ground)
     roles.edge = roles.edges
   } else if (has('edge')) {
+    const { Edge } = await import('./edge/edge.ts')
     const edge = new Edge({ config, connection, topology, registry, log, metrics })
     roles.edge = edge
     await stack.start(edge)
@@ -106,6 +115,7 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
 /** The edge as processes of their own; SIGUSR2 replaces them one after the other. */
 async function startEdges(stack: Stack, ground: Ground): Promise<EdgeProcesses> {
   const { config, address, log, metrics, broken } = ground
+  const { EdgeProcesses } = await import('./edges/edge-processes.ts')
   const edges = new EdgeProcesses({
     config,
     address,

@@ -3,9 +3,10 @@
 
 /**
  * The source texts of the members of a JSON object, by name; of a repeated name the last, as JSON.parse has it.
- * The text must be a JSON object; one that is cut off throws a SyntaxError.
+ * The text must be a JSON object; one that is cut off throws a SyntaxError. What stands behind the member `last` is not
+ * looked at.
  */
-export function members(text: string): Map<string, string> {
+export function members(text: string, last?: string): Map<string, string> {
   const found = new Map<string, string>()
   let at = text.indexOf('{') + 1
   for (;;) {
@@ -14,9 +15,10 @@ export function members(text: string): Map<string, string> {
     const nameEnd = endOfString(text, nameStart)
     const valueStart = text.indexOf(':', nameEnd) + 1
     const valueEnd = endOfValue(text, valueStart)
-    found.set(JSON.parse(text.slice(nameStart, nameEnd)), text.slice(valueStart, valueEnd).trim())
+    const name: string = JSON.parse(text.slice(nameStart, nameEnd))
+    found.set(name, text.slice(valueStart, valueEnd).trim())
     at = valueEnd + 1
-    if (text[valueEnd] === '}') return found
+    if (text[valueEnd] === '}' || name === last) return found
   }
 }
 

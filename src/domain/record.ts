@@ -131,6 +131,27 @@ export function encodeRecord(record: MetadataRecord, position: string): string {
   return `${head.slice(0, -1)},"externalid":${externalid ?? 'null'},"extdata":${extdata ?? 'null'}}`
 }
 
+/**
+ * The stationkey of a record from encodeRecord, which need not be decoded for it: what stands before it there are
+ * strings, and in a string every quote is escaped.
+ */
+export function stationkeyOf(json: string): string {
+  return /"stationkey":"([A-Za-z0-9_-]*)"/.exec(json)?.[1] ?? JSON.parse(json).stationkey
+}
+
+/** How nearly every record ends. */
+const emptyTail = '"externalid":null,"extdata":null}'
+
+/**
+ * The index behind a record from encodeRecord, or null, that begins at `start` of a JSON text; -1 where only reading
+ * all of it would tell. What stands before `externalid` is ours, so the first of that name is the record's own.
+ */
+export function endOfRecord(text: string, start: number): number {
+  if (text.startsWith('null', start)) return start + 'null'.length
+  const tail = text.indexOf('"externalid":', start)
+  return tail >= 0 && text.startsWith(emptyTail, tail) ? tail + emptyTail.length : -1
+}
+
 /** The inverse of encodeRecord. */
 export function decodeRecord(json: string): MetadataRecord {
   const { position: _, ...record } = JSON.parse(json)

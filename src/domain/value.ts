@@ -1,6 +1,6 @@
 // The values of the bucket `channel`: what was shown. One value, so now and next can never disagree.
 import { members } from './json.ts'
-import { decodeRecord, encodeRecord, isEmptyNext, type MetadataRecord } from './record.ts'
+import { decodeRecord, encodeRecord, endOfRecord, isEmptyNext, type MetadataRecord } from './record.ts'
 import type { Change, ChannelState, PendingNext, Play, PlayEntry } from './state.ts'
 
 export const valueVersion = 1
@@ -57,7 +57,7 @@ export type StoredValue = ValuePlace & {
 
 /** What an edge needs of a value: no record is decoded. Throws on an unknown version. */
 export function readValue(json: string): StoredValue {
-  const raw = members(json)
+  const raw = quickMembers(json) ?? members(json, 'send')
   requireVersion(raw.get('v'))
   const nextJson = rawOrNull(raw.get('next'))
   return {
@@ -67,8 +67,36 @@ export function readValue(json: string): StoredValue {
     send: JSON.parse(raw.get('send') ?? '[]'),
     nowJson: rawOrNull(raw.get('now')),
     nextJson,
-    nextIsEmpty: nextJson !== null && isEmptyNext(JSON.parse(nextJson)),
+    nextIsEmpty: nextJson?.includes('"song":""') === true && isEmptyNext(JSON.parse(nextJson)),
   }
+}
+
+const untilNow = /^\{"v":(1),"event":(\d+),"done":(true|false),"prev":(\d+),"now":/
+const untilNext = ',"next":'
+const untilSend = ',"send":'
+
+/**
+ * The same as members(json, 'send') of a value from encodeValue, without looking at each character: an edge with
+ * 100,000 channels reads as many at its start. null where its records are not of the usual form.
+ */
+function quickMembers(json: string): Map<string, string> | null {
+  const [head, v, event, done, prev] = untilNow.exec(json) ?? []
+  if (head === undefined) return null
+  const nowEnd = endOfRecord(json, head.length)
+  if (nowEnd < 0 || !json.startsWith(untilNext, nowEnd)) return null
+  const next = nowEnd + untilNext.length
+  const nextEnd = endOfRecord(json, next)
+  if (nextEnd < 0 || !json.startsWith(untilSend, nextEnd)) return null
+  const send = nextEnd + untilSend.length
+  return new Map([
+    ['v', v],
+    ['event', event],
+    ['done', done],
+    ['prev', prev],
+    ['now', json.slice(head.length, nowEnd)],
+    ['next', json.slice(next, nextEnd)],
+    ['send', json.slice(send, json.indexOf(']', send) + 1)],
+  ] as [string, string][])
 }
 
 /** A value with the reducer's state, for the projector. Throws on an unknown version. */

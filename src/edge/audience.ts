@@ -77,6 +77,7 @@ export class Audience {
 
   /** Sends a record to all that asked for it: those of its channel and those of the station that it names. */
   deliver({ channelkey, stationkey, type, bytes }: Frame): void {
+    if (this.#topics.size === 0) return
     this.#publish(topicName('channel', channelkey, 'all'), bytes)
     this.#publish(topicName('channel', channelkey, type), bytes)
     this.#publish(topicName('station', stationkey, 'all'), bytes)

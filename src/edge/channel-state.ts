@@ -1,5 +1,6 @@
 // What is shown now, as bytes ready to send. JSON is touched once per change, never per client.
 import type { Tracktype } from '../domain/event.ts'
+import { stationkeyOf } from '../domain/record.ts'
 import { readValue } from '../domain/value.ts'
 import type { Representation } from './headers.ts'
 import type { Selection } from './route.ts'
@@ -67,7 +68,7 @@ export class ChannelStates {
    */
   apply(channelkey: string, json: string): Frame[] {
     const value = readValue(json)
-    const records = { now: this.#record(value.nowJson), next: this.#record(value.nextJson) }
+    const records = this.#records(value)
     this.remove(channelkey)
     this.#put({ channelkey, now: records.now, next: value.nextIsEmpty ? null : records.next, answers: null })
     return value.send.flatMap(type => {
@@ -101,20 +102,26 @@ export class ChannelStates {
     }
   }
 
-  #record(json: string | null): ShownRecord | null {
+  #records({ nowJson, nextJson }: { nowJson: string | null; nextJson: string | null }) {
+    // Of their own: a slice of Node's shared pool would keep 8 KiB alive for as long as the channel is quiet.
+    const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(nowJson ?? '') + Buffer.byteLength(nextJson ?? ''))
+    const nowBytes = bytes.write(nowJson ?? '')
+    bytes.write(nextJson ?? '', nowBytes)
+    return {
+      now: this.#record(nowJson, bytes.subarray(0, nowBytes)),
+      next: this.#record(nextJson, bytes.subarray(nowBytes)),
+    }
+  }
+
+  #record(json: string | null, bytes: Uint8Array): ShownRecord | null {
     if (json === null) return null
-    const stationkey: string = JSON.parse(json).stationkey
-    return { bytes: bytesOf(json), stationkey: this.#stations.get(stationkey)?.stationkey ?? stationkey }
+    const stationkey = stationkeyOf(json)
+    // A copy, for a slice would keep all of the JSON alive.
+    const own = this.#stations.get(stationkey)?.stationkey ?? Buffer.from(stationkey).toString()
+    return { bytes, stationkey: own }
   }
 }
 
 function stationkeysOf(channel: ShownChannel): Set<string> {
   return new Set(recordsOf(channel, 'all').map(record => record.stationkey))
-}
-
-/** Bytes of their own: a slice of Node's shared pool would keep 8 KiB alive for as long as the channel is quiet. */
-function bytesOf(text: string): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
-  bytes.write(text)
-  return bytes
 }

@@ -5,6 +5,7 @@ import { edges } from './scenarios/edges.ts'
 import { fanOut } from './scenarios/fan-out.ts'
 import { growth } from './scenarios/growth.ts'
 import { intake } from './scenarios/intake.ts'
+import { longLog } from './scenarios/long-log.ts'
 import { peers } from './scenarios/peers.ts'
 import { polls } from './scenarios/polls.ts'
 import { pushToFrame } from './scenarios/push-to-frame.ts'
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   intake,
   pushToFrame,
   start,
+  longLog,
   growth,
   edges,
 ]

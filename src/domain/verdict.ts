@@ -1,5 +1,5 @@
 // What a push is, compared with the current record of its tracktype (rules 13 and 14).
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Candidate } from './candidate.ts'
 import type { ElementField } from './event.ts'
 import type { MetadataRecord } from './record.ts'
@@ -132,5 +132,5 @@ function givenId(push: Candidate): string {
 }
 
 function textHash({ artist, song }: { artist: string; song: string }): string {
-  return createHash('sha256').update(`${artist}\0${song}`).digest('base64url').slice(0, 16)
+  return hash('sha256', `${artist}\0${song}`, 'base64url').slice(0, 16)
 }

@@ -123,7 +123,7 @@ export class EventLog {
 
   /**
    * The events from one sequence to another, both included, in order; those past retention are left out, and so are
-   * those of a later release. Holds one batch (256 events, 1 MiB) at a time. Throws LogUnavailable.
+   * those of a later release. Holds two batches (256 events, 1 MiB) at a time. Throws LogUnavailable.
    */
   async *read(from: number, to: number): AsyncIterable<LoggedEvent> {
     for await (const raw of this.readRaw(from, to)) {
@@ -156,17 +156,28 @@ export class EventLog {
     for await (const batch of this.readBatches(from, to)) yield* batch
   }
 
-  /** Like readRaw, a batch at a time; of one channel only, where that is given. */
+  /** Like readRaw, a batch at a time; of one channel only, where that is given. The next one is on its way meanwhile. */
   async *readBatches(from: number, to: number, channelkey?: string): AsyncIterable<RawEvent[]> {
     const only = channelkey === undefined ? {} : { next_by_subj: `event.${channelkey}.*` }
-    for (let next = Math.max(1, from); next <= to; ) {
+    const read = (next: number): Promise<Stored[]> | undefined => {
+      if (next > to) return undefined
       const batch = Math.min(readBatchEvents, to - next + 1)
-      const request = { seq: next, batch, max_bytes: readBatchBytes, ...only }
-      const messages = await readBatch(this.#connection, streams.events, request)
+      const messages = readBatch(this.#connection, streams.events, {
+        seq: next,
+        batch,
+        max_bytes: readBatchBytes,
+        ...only,
+      })
+      // Whoever stops reading must not be ended by an error of what is not wanted any more.
+      messages.catch(() => undefined)
+      return messages
+    }
+    for (let reading = read(Math.max(1, from)); reading !== undefined; ) {
+      const messages = await reading
       const last = messages.at(-1)
       if (last === undefined) return
+      reading = read(last.sequence + 1)
       yield messages.filter(({ sequence }) => sequence <= to).map(rawOf)
-      next = last.sequence + 1
     }
   }
 

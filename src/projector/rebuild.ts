@@ -21,7 +21,7 @@ import type { Ticks } from './ticks.ts'
 import { valueOfChange } from './values.ts'
 
 export type RebuildReader = {
-  events: Pick<EventLog, 'readRaw'>
+  events: Pick<EventLog, 'readBatches'>
   bucket: Pick<ChannelBucket, 'lastBefore'>
   close(): Promise<void>
 }
@@ -76,8 +76,7 @@ type Aside = {
 const nearEvents = 256
 /** More than this noted while the rest was read: once more around. */
 const maxNoted = 10_000
-/** How many events are read before they are folded, and how many are folded before the live fold gets its turn. */
-const sliceEvents = 256
+/** How many events are folded before the live fold gets its turn. */
 const turnEvents = 16
 const turnChannels = 16
 /** Reads at a time for the states from before the first event. */
@@ -200,20 +199,15 @@ export class Rebuild {
   }
 
   async #readOnce(reader: RebuildReader, target: number): Promise<void> {
-    let slice: RawEvent[] = []
-    for await (const event of reader.events.readRaw(this.#folded + 1, target)) {
-      this.#first ??= event.sequence
-      slice.push(event)
-      if (slice.length < sliceEvents) continue
-      await this.#foldSlice(reader, slice)
-      slice = []
+    for await (const batch of reader.events.readBatches(this.#folded + 1, target)) {
+      this.#first ??= batch[0]?.sequence
+      await this.#foldBatch(reader, batch)
     }
-    await this.#foldSlice(reader, slice)
   }
 
-  async #foldSlice(reader: RebuildReader, slice: RawEvent[]): Promise<void> {
-    await this.#begin(reader, slice)
-    for (const [index, event] of slice.entries()) {
+  async #foldBatch(reader: RebuildReader, batch: RawEvent[]): Promise<void> {
+    await this.#begin(reader, batch)
+    for (const [index, event] of batch.entries()) {
       if (index % turnEvents === 0) await this.#giveTurn()
       this.#foldOne(event)
       this.#folded = event.sequence
@@ -255,9 +249,9 @@ export class Rebuild {
   // ---------------------------------------------------------------- where a channel begins
 
   /** Those of which these are the first events there begin with nothing, or with what was shown before the log's cut. */
-  async #begin(reader: RebuildReader, slice: RawEvent[]): Promise<void> {
+  async #begin(reader: RebuildReader, batch: RawEvent[]): Promise<void> {
     const first = new Map<string, RawEvent>()
-    for (const event of slice) {
+    for (const event of batch) {
       const channelkey = channelkeyOf(event)
       if (!this.#aside.has(channelkey) && !first.has(channelkey)) first.set(channelkey, event)
     }

@@ -1,11 +1,13 @@
-// Fills a log of shown records as a projector would, without the way through EVENTS: each event is folded here and its
-// values are published, a thousand for one ack.
-import type { PushEvent } from '../src/domain/event.ts'
-import { initialState } from '../src/domain/state.ts'
-import type { LogConnection } from '../src/log/connection.ts'
-import type { Topology } from '../src/log/topology.ts'
-import type { Known } from '../src/projector/channel-states.ts'
-import { foldEvent } from '../src/projector/values.ts'
+// Fills both logs as an intake and a projector leave them, without the way through one: each event is folded here, and
+// a thousand messages go for one ack.
+import { headers } from '@nats-io/transport-node'
+import type { PushEvent } from '../../src/domain/event.ts'
+import { initialState } from '../../src/domain/state.ts'
+import type { LogConnection } from '../../src/log/connection.ts'
+import { timeHeader } from '../../src/log/event-log.ts'
+import type { Topology } from '../../src/log/topology.ts'
+import type { Known } from '../../src/projector/channel-states.ts'
+import { foldEvent } from '../../src/projector/values.ts'
 
 export type Load = {
   /** How many pushes, of the channels in turn. */
@@ -22,10 +24,10 @@ export function loadedKey(channel: number): string {
   return `load_${channel}`
 }
 
-/** How many values are on their way before an ack is waited for. */
-const unacked = 1000
+/** How many values, with their events, are on their way before an ack is waited for. */
+const unacked = 500
 
-/** Writes the values of a load into an empty bucket; resolves when the last one is stored. Throws where one was lost. */
+/** Writes the events and values of a load into empty logs; resolves when the last one is stored. Throws where a value was lost. */
 export async function load({ nc, js }: LogConnection, { incarnation }: Topology, load: Load): Promise<void> {
   const { events, channels, endMs, playSeconds, progress } = load
   const known = new Map<string, Known>()
@@ -39,6 +41,9 @@ export async function load({ nc, js }: LogConnection, { incarnation }: Topology,
     const logged = { channelkey, sequence: number + 1, timeMs, event }
     const folded = foldEvent(before, logged, incarnation, sequence)
     known.set(channelkey, folded.known)
+    const head = headers()
+    head.set(timeHeader, String(timeMs))
+    nc.publish(`event.${channelkey}.now`, JSON.stringify(event), { headers: head })
     for (const { json } of folded.values) {
       const subject = `$KV.channel.${channelkey}`
       if (++sequence % unacked !== 0 && number < events - 1) nc.publish(subject, json ?? '')

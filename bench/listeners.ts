@@ -11,6 +11,7 @@ import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { WebSocket } from 'ws'
 import { makeRecord } from '../src/domain/record.ts'
+import { plainChannel } from '../src/domain/registry.ts'
 import { initialState } from '../src/domain/state.ts'
 import { encodeValue } from '../src/domain/value.ts'
 import { Edge } from '../src/edge/edge.ts'
@@ -72,17 +73,7 @@ const openedMs = await timed(() =>
 )
 console.log(`${followed} of them open a WebSocket in ${(openedMs / 1000).toFixed(1)} s`)
 const channel = new WebSocket(`ws://127.0.0.1:${full.edge.port}/metadata/channel/main`)
-await registry.putChannel({
-  key: 'main',
-  station: 'demo',
-  name: '',
-  timezone: null,
-  cover: '',
-  holdSeconds: 30,
-  fallback: null,
-  announceNext: true,
-  history: 'recent',
-})
+await registry.putChannel(plainChannel('main', 'demo'))
 const bucket = new ChannelBucket(connection, 'bench')
 for (let sequence = 1; sequence <= 5; sequence++) {
   const own = sequence === 1 ? Promise.resolve() : once(channel, 'message')

@@ -5,7 +5,7 @@ import type { Addresses } from './addresses.ts'
 import { adminTokenFile, loadAdminToken } from './config/admin-token.ts'
 import { type Config, options } from './config/options.ts'
 import { generateToken } from './domain/keys.ts'
-import { defaultHoldSeconds } from './domain/registry.ts'
+import { plainChannel } from './domain/registry.ts'
 import type { Logger } from './observe/log.ts'
 import type { Roles } from './roles.ts'
 
@@ -22,17 +22,7 @@ export async function makeDemo({ registry, tokens }: Pick<Roles, 'registry' | 't
   await registry.putStation(station)
   return await Promise.all(
     channels.map(async ({ key, name }) => {
-      await registry.putChannel({
-        key,
-        station: station.key,
-        name,
-        timezone: null,
-        cover: '',
-        holdSeconds: defaultHoldSeconds,
-        fallback: null,
-        announceNext: true,
-        history: 'recent',
-      })
+      await registry.putChannel(plainChannel(key, station.key, name))
       const token = generateToken()
       await tokens.add(key, token, 'first')
       return { channelkey: key, token }

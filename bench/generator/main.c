@@ -197,12 +197,13 @@ static void at_rate(int count, double per_second) {
   int64_t *wanted = malloc(channels * sizeof *wanted), expected = 0, base = next_number;
   for (int i = 0; i < channels && i < count; i++) wanted[(base + i) % channels] = expected_of(base + i);
   begin_phase();
-  int64_t start = begun.at, progress = start;
+  int64_t start = begun.at;
   for (int sent = 0; sent < count;) {
     int64_t due = start + (int64_t)(sent * 1e9 / per_second), now = now_ns();
     if (now >= due && send_next()) { expected += wanted[(base + sent) % channels]; sent++; turn(0); continue; }
     turn(due - now > 2000000 ? 1 : 0);
   }
+  int64_t progress = now_ns();
   while ((delivered < expected || !wires_idle()) && now_ns() - progress < STALL_NS) {
     int64_t before = delivered;
     turn(20);

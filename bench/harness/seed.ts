@@ -1,7 +1,7 @@
 // Fills the buckets of a NATS server as a running service would have, and makes the messages that change a channel.
 import { createHash } from 'node:crypto'
 import type { PushEvent } from '../../src/domain/event.ts'
-import type { Channel } from '../../src/domain/registry.ts'
+import { type Channel, plainChannel } from '../../src/domain/registry.ts'
 import { initialState } from '../../src/domain/state.ts'
 import { readValue } from '../../src/domain/value.ts'
 import { connectLog, type LogConnection } from '../../src/log/connection.ts'
@@ -116,17 +116,7 @@ class Writer {
 }
 
 function channelOf(channel: number, stations: number): Channel {
-  return {
-    key: keyOf(channel),
-    station: stationOf(channel, stations),
-    name: `Channel ${channel}`,
-    timezone: null,
-    cover: '',
-    holdSeconds: 30,
-    fallback: null,
-    announceNext: true,
-    history: 'recent',
-  }
+  return plainChannel(keyOf(channel), stationOf(channel, stations), `Channel ${channel}`)
 }
 
 /** A value with now and next. */

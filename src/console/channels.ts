@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { ChannelAnswer, ChannelBody, ChannelQuery, KeyParams } from '../api/console.ts'
 import { Problem } from '../api/errors.ts'
 import { generateToken } from '../domain/keys.ts'
-import { type Channel, type ChannelSettings, defaultHoldSeconds } from '../domain/registry.ts'
+import { type Channel, type ChannelSettings, plainChannel } from '../domain/registry.ts'
 import { toNfc } from '../domain/text.ts'
 import { mountAnswers, mountsOf } from './mounts.ts'
 import { type ApiApp, type ConsoleParts, requireSameKey, zoneOf } from './parts.ts'
@@ -108,15 +108,14 @@ function settingsOf({ life: _, ...settings }: Channel): ChannelSettings {
 function channelOf(key: string, body: ChannelBody): ChannelSettings {
   requireSameKey(key, body.key)
   const { fallback } = body
+  const plain = plainChannel(key, body.station, toNfc(body.name))
   return {
-    key,
-    station: body.station,
-    name: toNfc(body.name),
+    ...plain,
     timezone: zoneOf(body),
-    cover: body.cover ?? '',
-    holdSeconds: body.holdSeconds ?? defaultHoldSeconds,
+    cover: body.cover ?? plain.cover,
+    holdSeconds: body.holdSeconds ?? plain.holdSeconds,
     fallback: fallback ? { ...fallback, song: toNfc(fallback.song), artist: toNfc(fallback.artist) } : null,
-    announceNext: body.announceNext ?? true,
-    history: body.history ?? 'recent',
+    announceNext: body.announceNext ?? plain.announceNext,
+    history: body.history ?? plain.history,
   }
 }

@@ -40,6 +40,21 @@ export type Channel = ChannelSettings & {
 export const defaultHoldSeconds = 30
 export const maxHoldSeconds = 600
 
+/** A channel of which no more is said: what holds where an operator sets nothing. */
+export function plainChannel(key: string, station: string, name = ''): ChannelSettings {
+  return {
+    key,
+    station,
+    name,
+    timezone: null,
+    cover: '',
+    holdSeconds: defaultHoldSeconds,
+    fallback: null,
+    announceNext: true,
+    history: 'recent',
+  }
+}
+
 /** The zone in which a channel's times are written and its zone-less times are read (rules 2 and 7). */
 export function zoneOf(channel: ChannelSettings, station: Station): string {
   return channel.timezone ?? station.timezone ?? 'UTC'

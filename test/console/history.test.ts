@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Console } from '../../src/console/console.ts'
-import type { HistoryOption } from '../../src/domain/registry.ts'
+import { type HistoryOption, plainChannel } from '../../src/domain/registry.ts'
 import { EventLog } from '../../src/log/event-log.ts'
 import { History } from '../../src/log/history.ts'
 import { Mounts } from '../../src/log/mounts.ts'
 import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { Tokens } from '../../src/log/tokens.ts'
-import { channelOf } from '../edge/world.ts'
 import { FoldedLog } from '../helpers/folded.ts'
 import { openLog, testLogger } from '../helpers/log.ts'
 import { startNats } from '../helpers/nats.ts'
@@ -39,7 +38,7 @@ async function start() {
   await registry.putStation({ key: 's', name: 'S', timezone: null })
   const options: HistoryOption[] = ['recent', 'public', 'off']
   const log = new FoldedLog(connection, topology, 's')
-  for (const option of options) await registry.putChannel({ ...channelOf(option, 's'), history: option })
+  for (const option of options) await registry.putChannel({ ...plainChannel(option, 's'), history: option })
   for (let number = 0; number < plays; number++)
     for (const option of options)
       await log.now(option, number * 100, `Artist - ${option} ${number}`, { extdata: '{"x":1}' })

@@ -1,27 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeObject, type PushBody } from '../../src/domain/decode.ts'
-import type { Element, ElementField } from '../../src/domain/event.ts'
+import type { ElementField } from '../../src/domain/event.ts'
 import { type Decoded, maxIdBytes } from '../../src/domain/normalise.ts'
 import { maxTextCharacters } from '../../src/domain/text.ts'
-import { decodeQuery } from '../helpers/pushes.ts'
+import { decodeQuery, emptyElement } from '../helpers/pushes.ts'
 
 const facts = { arrivalMs: Date.UTC(2026, 11, 1, 12), zone: 'Europe/Berlin' }
-
-const nothing: Element = {
-  id: '',
-  song: '',
-  artist: '',
-  album: '',
-  cover: '',
-  images: null,
-  separator: ' - ',
-  isrc: '',
-  duration: 0,
-  etype: 0,
-  extdata: null,
-  externalid: null,
-}
 
 function get(raw: string) {
   return accepted(decodeQuery(raw, facts), raw)
@@ -52,7 +37,7 @@ function fieldsAtFault(decoded: Decoded): string[] {
 test('decode: a GET without a query is valid (rule 3)', () => {
   assert.deepEqual(decodeQuery('', facts), {
     ok: true,
-    element: nothing,
+    element: emptyElement,
     given: [],
     tracktype: 'now',
     time: { explicitMs: null },
@@ -66,7 +51,7 @@ test('decode: every parameter of a GET (spec 4.1, rule 4)', () => {
     '&album=L&cover=https%3A%2F%2Fa%2Fb.jpg&externalid=E&unknown=1&Song=no'
   const { element, given, tracktype, time, warnings } = get(raw)
   assert.deepEqual(element, {
-    ...nothing,
+    ...emptyElement,
     id: 'i',
     song: 'S',
     artist: 'A',
@@ -178,7 +163,7 @@ test('decode: every field of a POST (spec 2.1)', () => {
     extdata: '{"z":12345678901234567890,"2":[1,2.50],"1":"a  b"}',
     externalid: '{"b":"1","a":"2"}',
   })
-  assert.deepEqual([...given].sort(), (Object.keys(nothing) as ElementField[]).sort())
+  assert.deepEqual([...given].sort(), (Object.keys(emptyElement) as ElementField[]).sort())
   assert.equal(tracktype, 'next')
   assert.equal(time.explicitMs, Date.UTC(2026, 10, 27, 20, 15))
   assert.deepEqual(warnings, [])
@@ -186,13 +171,13 @@ test('decode: every field of a POST (spec 2.1)', () => {
 
 test('decode: null and empty give nothing (rule 9)', () => {
   const nulls = Object.fromEntries(
-    [...Object.keys(nothing), 'time', 'timezone', 'tracktype'].map(k => [k, null]),
+    [...Object.keys(emptyElement), 'time', 'timezone', 'tracktype'].map(k => [k, null]),
   )
   const empty =
     '{"id":"","cover":"","images":{},"album":"","separator":"","isrc":"","externalid":"","duration":""}'
   for (const source of [JSON.stringify(nulls), empty]) {
     const { element, given, tracktype, time, warnings } = post(source)
-    assert.deepEqual(element, nothing)
+    assert.deepEqual(element, emptyElement)
     assert.deepEqual(given, [])
     assert.equal(tracktype, 'now')
     assert.equal(time.explicitMs, null)

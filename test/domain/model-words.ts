@@ -18,21 +18,6 @@ export type Said = {
 const second = 1000
 const minute = 60 * second
 
-export const emptyElement: Element = {
-  id: '',
-  song: '',
-  artist: '',
-  album: '',
-  cover: '',
-  images: null,
-  separator: ' - ',
-  isrc: '',
-  duration: 0,
-  etype: 0,
-  extdata: null,
-  externalid: null,
-}
-
 /** Rule 13, "Repeat". */
 export function isRepeat(said: Said, current: Said, endMs: number | null): boolean {
   if (!sameText(said.element, current.element)) return false

@@ -2,9 +2,9 @@
 // shares no thought with the reducer. It is naive on purpose: it changes in place, keeps whole lists and looks
 // through all of them. Where the text leaves a choice, the comment says "The text is silent".
 import type { ChannelContext, LoggedEvent, PushEvent } from '../../src/domain/event.ts'
+import { emptyElement } from '../helpers/pushes.ts'
 import {
   corrected,
-  emptyElement,
   end,
   givenId,
   isEmpty,

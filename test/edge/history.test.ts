@@ -1,7 +1,7 @@
 // The history through an edge, from a log that was folded as the projector does it (rule 27).
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { HistoryOption } from '../../src/domain/registry.ts'
+import { type HistoryOption, plainChannel } from '../../src/domain/registry.ts'
 import { History } from '../../src/log/history.ts'
 import { encodePosition } from '../../src/log/position.ts'
 import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
@@ -9,7 +9,7 @@ import { createMetrics } from '../../src/observe/metrics.ts'
 import { readCsv } from '../helpers/csv.ts'
 import { FoldedLog } from '../helpers/folded.ts'
 import { zeroMs } from '../helpers/story.ts'
-import { channelOf, count, createWorld, type TestEdge, until, type World } from './world.ts'
+import { count, createWorld, type TestEdge, until, type World } from './world.ts'
 
 type Row = Record<string, unknown>
 
@@ -40,7 +40,7 @@ async function pages(path: string): Promise<Row[][]> {
 }
 
 async function put(key: string, station: string, history: HistoryOption) {
-  await world.registry.putChannel({ ...channelOf(key, station), history })
+  await world.registry.putChannel({ ...plainChannel(key, station), history })
 }
 
 /** `count` plays of a channel, three minutes apart, each announced and corrected; the story's second of the first. */

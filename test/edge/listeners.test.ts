@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { begin, type Session } from '../../src/domain/listener.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { ChannelStates, type Frame } from '../../src/edge/channel-state.ts'
 import { ListenerFeed, renewAfterMs } from '../../src/edge/listener-feed.ts'
 import { ListenerPolls, maxListenerReads } from '../../src/edge/listener-polls.ts'
@@ -9,7 +10,7 @@ import { LogUnavailable } from '../../src/log/connection.ts'
 import { Listeners } from '../../src/log/listeners.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { openLog, testLogger } from '../helpers/log.ts'
-import { channelOf, count, createWorld, Listener, refusal, until, type World } from './world.ts'
+import { count, createWorld, Listener, refusal, until, type World } from './world.ts'
 
 let world: World
 let listeners: Listeners
@@ -192,7 +193,7 @@ test('polls ask the bucket once a second and metaid, at most so many at once, an
 })
 
 test('a listener of a channel that is removed hears nothing more, and is not closed', async () => {
-  await world.registry.putChannel(channelOf('gone', 'one'))
+  await world.registry.putChannel(plainChannel('gone', 'one'))
   const { url } = await world.edge()
   await start('of-gone', { channelkey: 'gone' })
   const player = await Listener.open(`${url}/metadata/listener/of-gone`)

@@ -1,11 +1,12 @@
 // Coming back with a position (rule 25), on each build of the library that loads here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { maxReplay } from '../../src/edge/resume.ts'
 import { resumeRate } from '../../src/edge/resume-rate.ts'
 import { loadableUws } from '../../src/edge/uws.ts'
 import { encodePosition } from '../../src/log/position.ts'
-import { channelOf, count, createWorld, Listener, type TestEdge, until, type World } from './world.ts'
+import { count, createWorld, Listener, type TestEdge, until, type World } from './world.ts'
 
 let world: World
 let edge: TestEdge
@@ -151,7 +152,7 @@ for (const uws of loadableUws()) {
       assert.equal((await beyond.records(2))[0]?.['type'], 'gap')
       const waitedMs = performance.now() - startMs
       assert.ok(waitedMs > 1_900 && waitedMs < 4_000, `waited ${waitedMs} ms`)
-      await world.registry.putChannel(channelOf('silent', 'one'))
+      await world.registry.putChannel(plainChannel('silent', 'one'))
       const silent = await resume('channel/silent', positionOf(1, 1, '0a0b0c0d'))
       assert.deepEqual((await silent.records(1))[0], {
         type: 'gap',
@@ -190,11 +191,11 @@ for (const uws of loadableUws()) {
     })
 
     test('a channel that was deleted and made anew: what followed, of both lives; the removal itself is no record', async () => {
-      await world.registry.putChannel(channelOf('twice', 'one'))
+      await world.registry.putChannel(plainChannel('twice', 'one'))
       const [first = ''] = await showMany('twice', 0, 2)
       await world.registry.removeChannel('twice')
       await world.marker('twice')
-      await world.registry.putChannel(channelOf('twice', 'one'))
+      await world.registry.putChannel(plainChannel('twice', 'one'))
       await showMany('twice', 2, 3)
       for (const how of ['memory', 'log']) {
         const listener = await resume('channel/twice', first)

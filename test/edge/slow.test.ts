@@ -1,9 +1,10 @@
 // Clients that do not keep up: never a silent gap (rule 24).
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { CatchUp } from '../../src/edge/catch-up.ts'
 import { loadableUws } from '../../src/edge/uws.ts'
-import { channelOf, count, createWorld, Listener, until, type World } from './world.ts'
+import { count, createWorld, Listener, until, type World } from './world.ts'
 
 const extra = 'x'.repeat(60_000)
 
@@ -47,7 +48,7 @@ for (const uws of loadableUws()) {
       const station = `big-${uws.version.replaceAll('.', '-')}`
       const size = 160
       await world.registry.putStation({ key: station, name: '', timezone: null })
-      await world.registry.putChannel(channelOf('m0', station))
+      await world.registry.putChannel(plainChannel('m0', station))
       for (let at = 0; at < size; at++)
         await world.show(`m${at}`, { song: `${at}`, station, extra }, null, ['now'])
       const edge = await world.edge({ uws, settings: { socketQueue: 262_144 } })

@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { WebSocket } from 'ws'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { loadableUws } from '../../src/edge/uws.ts'
 import { encodePosition } from '../../src/log/position.ts'
-import {
-  channelOf,
-  count,
-  createWorld,
-  Listener,
-  refusal,
-  type TestEdge,
-  until,
-  type World,
-} from './world.ts'
+import { count, createWorld, Listener, refusal, type TestEdge, until, type World } from './world.ts'
 
 let world: World
 before(async () => {
@@ -134,7 +126,7 @@ for (const uws of loadableUws()) {
 
     test('a channel made after the start takes sockets at once', async () => {
       const key = `new-${uws.version.replaceAll('.', '-')}`
-      await world.registry.putChannel(channelOf(key, 'one'))
+      await world.registry.putChannel(plainChannel(key, 'one'))
       const listener = await listen(`channel/${key}`)
       await world.show(key, { song: 'first' }, null, ['now'])
       await listener.records(1)
@@ -175,7 +167,7 @@ for (const uws of loadableUws()) {
     })
 
     test('a deleted channel: its sockets 4404, counted; made anew it works, and a late marker closes nobody', async () => {
-      await world.registry.putChannel(channelOf('gone', 'one'))
+      await world.registry.putChannel(plainChannel('gone', 'one'))
       await world.show('gone', { song: 'G' }, null, ['now'])
       const old = await Promise.all(
         ['', '?type=now', '?type=next'].map(query => listen(`channel/gone${query}`)),
@@ -189,7 +181,7 @@ for (const uws of loadableUws()) {
       }
       assert.equal(await count(edge.metrics.edgeClosed, 'deleted'), 3)
       assert.equal((await refusal(`${edge.url}/metadata/channel/gone`)).status, 404)
-      await world.registry.putChannel(channelOf('gone', 'one'))
+      await world.registry.putChannel(plainChannel('gone', 'one'))
       const fresh = await listen('channel/gone')
       await world.marker('gone')
       await world.show('gone', { song: 'H' }, null, ['now'])

@@ -1,11 +1,12 @@
 // Server-sent events (rule 26), on each build of the library that loads here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { loadableUws } from '../../src/edge/uws.ts'
 import { encodePosition } from '../../src/log/position.ts'
 import { EventClient } from './event-source.ts'
 import { Wire } from './wire.ts'
-import { channelOf, count, createWorld, Listener, type TestEdge, until, type World } from './world.ts'
+import { count, createWorld, Listener, type TestEdge, until, type World } from './world.ts'
 
 let world: World
 let edge: TestEdge
@@ -79,7 +80,7 @@ for (const uws of loadableUws()) {
     })
 
     test('a station, a selection, a listener; nothing shown yet stays open and silent', async () => {
-      await world.registry.putChannel(channelOf('quiet', 'one'))
+      await world.registry.putChannel(plainChannel('quiet', 'one'))
       const [station, nexts, listener, quiet] = await Promise.all([
         open('station/one'),
         open('station/one?type=next'),
@@ -207,7 +208,7 @@ for (const uws of loadableUws()) {
     })
 
     test('a deleted channel: the stream ends, the next connection is 404', async () => {
-      await world.registry.putChannel(channelOf('gone', 'one'))
+      await world.registry.putChannel(plainChannel('gone', 'one'))
       await world.show('gone', { song: 'G' }, null, ['now'])
       const client = await open('channel/gone')
       await client.records(1)

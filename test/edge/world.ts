@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { emptyRecord, type MetadataRecord, makeRecord } from '../../src/domain/record.ts'
-import type { Channel } from '../../src/domain/registry.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { initialState } from '../../src/domain/state.ts'
 import { encodeValue } from '../../src/domain/value.ts'
 import { Edge, type EdgeOptions } from '../../src/edge/edge.ts'
@@ -35,7 +35,7 @@ export async function createWorld() {
     ['b', 'one'],
     ['c', 'two'],
   ] as const)
-    await registry.putChannel(channelOf(key, station))
+    await registry.putChannel(plainChannel(key, station))
   const bucket = new ChannelBucket(connection, 'test')
   const closing: Array<() => Promise<unknown>> = []
   let sequence = 0
@@ -115,20 +115,6 @@ export async function createWorld() {
       await connection.close()
       await nats.stop()
     },
-  }
-}
-
-export function channelOf(key: string, station: string): Channel {
-  return {
-    key,
-    station,
-    name: '',
-    timezone: null,
-    cover: '',
-    holdSeconds: 30,
-    fallback: null,
-    announceNext: true,
-    history: 'recent',
   }
 }
 

@@ -9,6 +9,22 @@ export type PushFacts = Partial<Omit<PushEvent, 'element' | 'context'>> & {
   context?: Partial<ChannelContext>
 }
 
+/** What a push that gives nothing is. */
+export const emptyElement: Element = {
+  id: '',
+  song: '',
+  artist: '',
+  album: '',
+  cover: '',
+  images: null,
+  separator: ' - ',
+  isrc: '',
+  duration: 0,
+  etype: 0,
+  extdata: null,
+  externalid: null,
+}
+
 /** A push of a title without a time of its own, as the intake would store it. */
 export function pushOf(song: string, facts: PushFacts = {}): PushEvent {
   const { element, context, ...rest } = facts
@@ -23,21 +39,7 @@ export function pushOf(song: string, facts: PushFacts = {}): PushEvent {
     intake: 'test',
     warnings: [],
     ...rest,
-    element: {
-      id: `id-${song}`,
-      song,
-      artist: 'Artist',
-      album: '',
-      cover: '',
-      images: null,
-      separator: ' - ',
-      isrc: '',
-      duration: 0,
-      etype: 0,
-      extdata: null,
-      externalid: null,
-      ...element,
-    },
+    element: { ...emptyElement, id: `id-${song}`, song, artist: 'Artist', ...element },
     context: {
       revision: 1,
       stationkey: 'station',

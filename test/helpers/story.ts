@@ -11,6 +11,7 @@ import type {
 import { dueMs, reduce } from '../../src/domain/now-next.ts'
 import { textOf } from '../../src/domain/record.ts'
 import { type Change, type ChannelState, initialState } from '../../src/domain/state.ts'
+import { emptyElement } from './pushes.ts'
 
 /** 2026-11-27T19:00:00Z: second 0 of every story. */
 export const zeroMs = Date.UTC(2026, 10, 27, 19)
@@ -102,20 +103,7 @@ export class Story {
   }
 }
 
-const plainElement: Element = {
-  id: 'generated',
-  song: '',
-  artist: '',
-  album: '',
-  cover: '',
-  images: null,
-  separator: ' - ',
-  isrc: '',
-  duration: 0,
-  etype: 0,
-  extdata: null,
-  externalid: null,
-}
+const plainElement: Element = { ...emptyElement, id: 'generated' }
 
 /** The event that the intake appends for a push (rule 15's "further ahead" is its decision). */
 export function pushEvent(

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import type { Fallback } from '../../src/domain/event.ts'
 import type { Mount, MountState } from '../../src/domain/mount.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { Edge } from '../../src/edge/edge.ts'
 import { Icecast } from '../../src/icecast/icecast.ts'
 import { Intake } from '../../src/intake/intake.ts'
@@ -68,17 +69,7 @@ export async function startWorld(
     printed: () => printed.join(''),
     /** A channel whose title goes to these mounts. */
     async channel(key: string, channelMounts: Mount[], fallback: Fallback | null = null): Promise<void> {
-      await registry.putChannel({
-        key,
-        station: 'radio',
-        name: key,
-        timezone: null,
-        cover: '',
-        holdSeconds: 30,
-        fallback,
-        announceNext: true,
-        history: 'recent',
-      })
+      await registry.putChannel({ ...plainChannel(key, 'radio', key), fallback })
       await tokens.add(key, token, 'test')
       await mounts.put(key, channelMounts)
     },

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import type { LoggedEvent, PushEvent } from '../../src/domain/event.ts'
-import type { ChannelSettings } from '../../src/domain/registry.ts'
+import { type ChannelSettings, plainChannel } from '../../src/domain/registry.ts'
 import { Intake, type IntakeOptions } from '../../src/intake/intake.ts'
 import { connectLog } from '../../src/log/connection.ts'
 import { EventLog } from '../../src/log/event-log.ts'
@@ -89,17 +89,7 @@ export async function startHarness(options: Partial<IntakeOptions> = {}) {
 }
 
 export function channelSettings(key: string): ChannelSettings {
-  return {
-    key,
-    station: 'radio',
-    name: `Channel ${key}`,
-    timezone: null,
-    cover: '',
-    holdSeconds: 30,
-    fallback: null,
-    announceNext: true,
-    history: 'recent',
-  }
+  return plainChannel(key, 'radio', `Channel ${key}`)
 }
 
 function isPushOf(stored: LoggedEvent, channelkey: string): stored is LoggedEvent & { event: PushEvent } {

@@ -5,10 +5,11 @@ import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { begin, end } from '../../src/domain/listener.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { maxSubscriptions } from '../../src/legacy/client.ts'
 import { maxMessageBytes } from '../../src/legacy/legacy.ts'
 import { Listeners } from '../../src/log/listeners.ts'
-import { channelOf, count, createWorld, refusal, until, type World } from '../edge/world.ts'
+import { count, createWorld, refusal, until, type World } from '../edge/world.ts'
 import { Player, startLegacy, type TestLegacy } from './world.ts'
 
 let world: World
@@ -130,7 +131,7 @@ test('messages that the protocol does not allow are answered with 400, and the s
 })
 
 test('a channel that is deleted: its subscription is revoked', async () => {
-  await world.registry.putChannel(channelOf('gone', 'one'))
+  await world.registry.putChannel(plainChannel('gone', 'one'))
   const own = await player('/metachannel/gone')
   await world.registry.removeChannel('gone')
   await until(async () => (await legacy.metrics.legacySubscriptions.get()).values[0]?.value === 0)
@@ -269,7 +270,7 @@ test('limits: subscriptions, message size, sockets; at the limit and one past it
 test('a client that does not read is cut when its queue is full; a snapshot does not count', async () => {
   const tight = await startLegacy(world, { settings: { socketQueue: 65_536 } })
   const extra = 'x'.repeat(30_000)
-  for (let n = 0; n < 40; n++) await world.registry.putChannel(channelOf(`slow${n}`, 'two'))
+  for (let n = 0; n < 40; n++) await world.registry.putChannel(plainChannel(`slow${n}`, 'two'))
   for (let n = 0; n < 40; n++)
     await world.show(`slow${n}`, { station: 'two', extra }, { station: 'two', extra }, ['next', 'now'])
   const reader = new Player(tight.wsUrl)

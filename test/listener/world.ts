@@ -1,5 +1,6 @@
 // All the way of a listener: intake, projector and edge on a real log, a channel or two, and who listens.
 import { PassThrough } from 'node:stream'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { Edge, type EdgeOptions } from '../../src/edge/edge.ts'
 import { Intake, type IntakeOptions } from '../../src/intake/intake.ts'
 import { EventLog } from '../../src/log/event-log.ts'
@@ -37,17 +38,7 @@ export async function startWorld(
   await Promise.all([registry.start(), tokens.start()])
   await registry.putStation({ key: 'radio', name: 'Radio', timezone: 'Europe/Berlin' })
   const channel = async (key: string) => {
-    await registry.putChannel({
-      key,
-      station: 'radio',
-      name: `Radio ${key}`,
-      timezone: null,
-      cover: '',
-      holdSeconds: 30,
-      fallback: null,
-      announceNext: true,
-      history: 'recent',
-    })
+    await registry.putChannel(plainChannel(key, 'radio', `Radio ${key}`))
     await tokens.add(key, token, 'test')
   }
   for (const key of ['main', 'rock']) await channel(key)

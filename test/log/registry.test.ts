@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Channel } from '../../src/domain/registry.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { openLog, type TestLog, until } from '../helpers/log.ts'
 import { startNats, type TestNats } from '../helpers/nats.ts'
@@ -27,17 +27,7 @@ after(async () => {
   await nats.stop()
 })
 
-const channelOf = (key: string, name = key): Channel => ({
-  key,
-  station: 'station',
-  name,
-  timezone: null,
-  cover: '',
-  holdSeconds: 30,
-  fallback: null,
-  announceNext: true,
-  history: 'recent',
-})
+const channelOf = (key: string, name = key) => plainChannel(key, 'station', name)
 
 test('a writer sees its own writes at once, others soon', async () => {
   const revision = await ours.putStation({ key: 'station', name: 'Station', timezone: null })

@@ -109,7 +109,12 @@ int connect_to(const char *address, int receive_bytes) {
   if (inet_pton(AF_INET, host, &to.sin_addr) != 1 || ntohl(to.sin_addr.s_addr) >> 24 != 127) fail("not loopback");
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), one = 1;
   if (fd < 0) fail("socket");
-  if (receive_bytes > 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+  if (receive_bytes > 0) {
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+    // Segments as on a real network: those of loopback would let the kernel of the sender hold megabytes.
+    int segment = 1460;
+    setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+  }
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   if (connect(fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS) fail("connect");
   return fd;

@@ -1,8 +1,8 @@
 // Thousands of WebSockets at once, each with its snapshot; and what an idle one takes.
-import { Generator } from '../harness/generator.ts'
-import { alternate, median, medianOf } from '../harness/measure.ts'
+import { type Connected, Generator } from '../harness/generator.ts'
+import { alternate, medianOf } from '../harness/measure.ts'
 import { type Server, startReference, startService } from '../harness/processes.ts'
-import { atLeast, atMost, figure, type Scenario } from '../harness/rows.ts'
+import { atLeast, atMost, figure, type Scenario, told } from '../harness/rows.ts'
 import { createWorld, keyOf } from '../harness/seed.ts'
 
 const rounds = 5
@@ -28,14 +28,18 @@ export const connects: Scenario = {
       () => connectAll(edge, path),
       () => connectAll(bare, path),
     )
+    const rate = (runs: Connected[]) => medianOf(runs, run => clients / run.seconds)
     report(
       atLeast(
         'connects a second',
-        median(a) / median(b),
+        rate(a) / rate(b),
         0.9,
-        `${figure(median(a))} against ${figure(median(b))} of bare uWebSockets.js`,
+        `${figure(rate(a))} against ${figure(rate(b))} of bare uWebSockets.js`,
       ),
     )
+    const cpu = (runs: Connected[]) => `${figure(medianOf(runs, run => (run.serverCpu / clients) * 1e6))} µs`
+    const own = `${figure(medianOf(a, run => (run.ownCpu / clients) * 1e6))} µs of the generator`
+    report(told('CPU per connection', cpu(a), `bare: ${cpu(b)}; ${own}`))
     await edge.stop()
     await bare.stop()
     const idle = await alternate(
@@ -63,21 +67,20 @@ async function snapshotOf({ address }: Server, path: string): Promise<string[]> 
   return records.reverse().map(record => JSON.stringify(record))
 }
 
-/** Connects a second. */
-async function connectAll(server: Server, path: string): Promise<number> {
+async function connectAll(server: Server, path: string): Promise<Connected> {
   const generator = new Generator()
   await generator.server(server.pid)
-  const { seconds, failed } = await generator.connect({
+  const connected = await generator.connect({
     address: server.address,
     path,
     count: clients,
     snapshot: true,
   })
-  if (failed > 0) throw new Error(`${failed} clients could not connect`)
+  if (connected.failed > 0) throw new Error(`${connected.failed} clients could not connect`)
   await generator.disconnect()
   generator.stop()
   await server.collect()
-  return clients / seconds
+  return connected
 }
 
 async function idleBytes(server: Server, path: string): Promise<number> {

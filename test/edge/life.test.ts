@@ -3,20 +3,22 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Writable } from 'node:stream'
-import { after, before, describe, test } from 'node:test'
+import { after, afterEach, before, describe, test } from 'node:test'
 import { maxLookups } from '../../src/edge/directory.ts'
 import { loadableUws, loadUws } from '../../src/edge/uws.ts'
 import { Registry } from '../../src/log/registry.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { StartError } from '../../src/observe/service.ts'
 import { Wire } from './wire.ts'
-import { count, createWorld, Listener, refusal, type World } from './world.ts'
+import { count, createWorld, Listener, refusal, until, type World } from './world.ts'
 
 let world: World
 before(async () => {
   world = await createWorld()
   await world.show('a', { song: 'A' }, null, ['now'])
 })
+// A test that fails while the log stands still must not hold up the next ones.
+afterEach(() => world.nats.resume())
 after(() => world.close())
 
 test('the build of the library: the best that loads; one that does not is one clear line', context => {
@@ -37,6 +39,8 @@ for (const uws of loadableUws()) {
       const starting = world.edge({ uws, settings: { edgePort: early } })
       const startingLate = world.edge({ uws, bindWhenLoaded: true, settings: { edgePort: late } })
       const url = `http://127.0.0.1:${early}/metadata`
+      const listens = () => fetch(url).then(Boolean, () => false)
+      await until(listens)
       for (const path of ['channel/a.json', 'channel/zz.json', 'station/zz.json']) {
         const answer = await fetch(`${url}/${path}`)
         assert.equal(answer.status, 503, path)

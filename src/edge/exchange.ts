@@ -50,14 +50,15 @@ export class Exchange {
     handler: (exchange: Exchange) => void | Promise<void>,
   ): void {
     const exchange = new Exchange(res, req, metrics)
+    // First of all: a client may go while its answer is being written, and the library then ends the whole process if
+    // nobody listens for that.
+    exchange.#listenForAbort()
     try {
       handler(exchange)?.catch(error => exchange.#fail(error, log))
     } catch (error) {
       exchange.#fail(error, log)
     }
     exchange.#corked = false
-    // A client can only go once its handler is over, so most exchanges, answered by then, need not listen.
-    if (!exchange.#over) exchange.#listenForAbort()
   }
 
   #listenForAbort(): void {
@@ -92,8 +93,6 @@ export class Exchange {
   stream(open: (res: UwsResponse) => void, gone: () => void): void {
     this.#finish(() => {
       this.#gone = gone
-      // Answered within its handler, it would listen no more; else it does already, and once more does no harm.
-      this.#listenForAbort()
       open(this.#res)
     })
   }

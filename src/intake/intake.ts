@@ -26,7 +26,7 @@ export type IntakeOptions = {
   config: Pick<Config, 'host' | 'intakePort' | 'pushRate' | 'tlsCert' | 'tlsKey'> &
     Partial<Pick<Config, 'maxConnections'>>
   events: Pick<EventLog, 'append'>
-  registry: Pick<Registry, 'channel' | 'findChannel' | 'findStation'>
+  registry: Pick<Registry, 'channel' | 'findChannel' | 'readChannel' | 'findStation'>
   tokens: Pick<Tokens, 'matchesHere' | 'matches'>
   listeners: Pick<Listeners, 'change'>
   log: Logger

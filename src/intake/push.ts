@@ -45,7 +45,7 @@ export type AcceptPush = (push: Push) => Promise<PushResponse>
 
 /** What it takes to know a sender. */
 export type CredentialsParts = {
-  registry: Pick<Registry, 'channel' | 'findChannel' | 'findStation'>
+  registry: Pick<Registry, 'channel' | 'findChannel' | 'readChannel' | 'findStation'>
   tokens: Pick<Tokens, 'matchesHere' | 'matches'>
   wrongTokens: WrongTokens
   metrics: Pick<Metrics, 'intakeAppend' | 'intakeRejected'>
@@ -79,8 +79,9 @@ export function acceptPushes(parts: PushParts): AcceptPush {
     const arrived = performance.now()
     const isKnown = isKnownHere(parts, push)
     return await inTurn(queue, push.channelkey, isKnown, async place => {
-      const known = await requireChannel(parts, push, place)
-      if (!isKnown) await requireToken(parts, push, place)
+      const known = isKnown
+        ? await requireChannel(parts, push, place)
+        : await requireKnown(parts, push, place)
       requireRate(parts, push)
       const { event, messageId, metaid } = makeEvent(parts, push, known, receivedMs)
       await place.turn()
@@ -115,13 +116,24 @@ export function isKnownHere(
   return tokens.matchesHere(channelkey, token)
 }
 
+/**
+ * Channel and token of a sender who is not known here. A token that was not seen yet may be that of a channel made anew
+ * since: a push for its former life would be taken and never shown, so the channel is read again. Throws 404, 403, 429.
+ */
+async function requireKnown(parts: CredentialsParts, push: Credentials, place: Place): Promise<KnownChannel> {
+  await requireChannel(parts, push, place)
+  await requireToken(parts, push, place)
+  return await requireChannel(parts, push, place, 'readChannel')
+}
+
 /** What the registry says of the channel. Throws 404. */
 export async function requireChannel(
   { registry }: Pick<CredentialsParts, 'registry'>,
   { channelkey }: Credentials,
   place: Place,
+  look: 'findChannel' | 'readChannel' = 'findChannel',
 ): Promise<KnownChannel> {
-  const entry = isKey(channelkey) ? await place.inTime(registry.findChannel(channelkey)) : undefined
+  const entry = isKey(channelkey) ? await place.inTime(registry[look](channelkey)) : undefined
   if (entry === undefined) throw new Problem('unknown-channel')
   const { value: channel, revision } = entry
   const station = await place.inTime(registry.findStation(channel.station))

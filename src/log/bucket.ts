@@ -86,6 +86,11 @@ export class Bucket<T> {
     return found
   }
 
+  /** What the server's leader has now; taken up here too. Throws LogUnavailable. */
+  async read(key: string): Promise<Entry<T> | undefined> {
+    return entryOf(await this.#load(key))
+  }
+
   /** Writes, and resolves to the new revision and whether the key had no value before, whoever writes at the same time. Throws LogUnavailable. */
   put(key: string, value: T): Promise<{ revision: number; created: boolean }> {
     return this.putAfter(key, () => value)

@@ -69,6 +69,11 @@ export class Registry {
     return this.#bucket.find(channelPrefix + key) as Promise<RegistryEntry<Channel> | undefined>
   }
 
+  /** What the log says of it now, whatever was seen of it here. Throws LogUnavailable. */
+  readChannel(key: string): Promise<RegistryEntry<Channel> | undefined> {
+    return this.#bucket.read(channelPrefix + key) as Promise<RegistryEntry<Channel> | undefined>
+  }
+
   findStation(key: string): Promise<RegistryEntry<Station> | undefined> {
     return this.#bucket.find(stationPrefix + key) as Promise<RegistryEntry<Station> | undefined>
   }

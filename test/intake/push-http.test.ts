@@ -1,6 +1,9 @@
 // What HTTP shows of a push: status, headers, problem bodies, and what is stored (rules 1 to 12, 29).
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Registry } from '../../src/log/registry.ts'
+import { Tokens } from '../../src/log/tokens.ts'
+import { openLog } from '../helpers/log.ts'
 import {
   channelSettings,
   exchange,
@@ -346,6 +349,24 @@ describe('push over HTTP', () => {
       assert.equal(await send(port), id)
       assert.equal(await stored(), life, 'stored, not taken for a repeat of what came before the removal')
     }
+  })
+
+  test('an intake that has not seen yet how a channel was made anew pushes to its new life', async t => {
+    const key = await harness.channel('anew')
+    const { connection } = await openLog(harness.nats.url)
+    t.after(() => connection.close())
+    const [registry, tokens] = [new Registry(connection), new Tokens(connection)]
+    await Promise.all([registry.start(), tokens.start()])
+    const late = await harness.start({ registry, tokens })
+    await Promise.all([registry.stop(), tokens.stop()])
+    await harness.registry.removeChannel(key)
+    await harness.tokens.revokeAll(key)
+    const { revision } = await harness.registry.putChannel(channelSettings(key))
+    const newToken = 'token-of-the-second-life-0123456789'
+    await harness.tokens.add(key, newToken, 'test')
+    assert.equal((await request(late.port, `/metapush/${key}/${newToken}?song=x`)).status, 200)
+    const [stored] = await harness.pushes(key)
+    assert.equal(stored?.context.revision, revision)
   })
 
   test('a start too far ahead is a wrong clock, and the answer says so (rule 15)', async () => {

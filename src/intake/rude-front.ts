@@ -12,7 +12,7 @@ export const maxHeadBytes = 16 * 1024
 /** A mended head grows: each byte of its target may become three, and a version may be added. */
 export const maxMendedHeadBytes = 3 * maxHeadBytes + 64
 const defaultHeadTimeoutMs = 10_000
-const defaultMaxPending = 1_024
+export const defaultMaxPending = 1_024
 
 export type FrontOptions = {
   /** Takes a connection whose first head is mended and waits in the socket again. */

@@ -20,7 +20,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { readBody } from './body.ts'
 import { Conversations, defaultMaxUnanswered } from './in-order.ts'
 import { isHookTarget, letInHeader, refuseUnread } from './let-in.ts'
-import { type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
+import { defaultMaxPending, type FrontOptions, maxMendedHeadBytes, RudeFront } from './rude-front.ts'
 
 /** PEM texts. */
 export type TlsKeys = { cert: string; key: string }
@@ -76,7 +76,10 @@ export function createServer(options: ServerOptions) {
     const { maxConnections, requestTimeoutMs } = options
     const bounds = { listener: 'intake', tls, maxConnections, requestTimeoutMs, metrics } as const
     const server = createHttpServer({ ...bounds, more: httpOptions }, answer)
-    server.on('connect', (_, socket) => refuseUnread(socket, noProxy))
+    server.on(
+      'connect',
+      ({ socket }) => void conversations.answered(socket).then(() => refuseUnread(socket, noProxy)),
+    )
     // An encoder that closes its half after the request gets its answer all the same. Node has no documented option.
     return Object.assign(server, { httpAllowHalfOpen: true })
   }
@@ -122,7 +125,15 @@ export function createServer(options: ServerOptions) {
     return answerProblem(reply, problem ?? new Problem('internal'))
   })
   const server = app.server as Server
-  return { app, server, front: frontOf(server, tls !== undefined, { ...options.front, metrics }) }
+  return {
+    app,
+    server,
+    front: frontOf(server, tls !== undefined, {
+      maxPending: maxPendingOf(options),
+      ...options.front,
+      metrics,
+    }),
+  }
 }
 
 /** Refuses every other method of a path, HEAD too: it must never push (rule 3). */
@@ -141,6 +152,11 @@ export function refuseOtherMethods(app: App, url: string, allowed: string[]): vo
     },
     handler: () => undefined,
   })
+}
+
+/** Who has said nothing yet may not take all connections: encoders that have something to say come in beside them. */
+function maxPendingOf({ maxConnections }: Pick<ServerOptions, 'maxConnections'>): number {
+  return Math.min(defaultMaxPending, Math.max(1, Math.floor(maxConnections / 2)))
 }
 
 /** Puts the front between the server's new connections and its parser. */

@@ -259,15 +259,46 @@ describe('rude requests', () => {
   test('at the limit of connections all are served, and one past it is dropped', async () => {
     const key = await harness.channel('connections')
     const intake = await harness.start({ config: { ...harness.config, maxConnections: 2 } })
-    const clients = [new RawClient(intake.port), new RawClient(intake.port)]
-    const get = `GET ${path(key)}?song=x`
-    for (const client of clients) await client.write(get)
-    await assert.rejects(exchange(intake.port, `${get} HTTP/1.0\r\n\r\n`), /closed without an answer/)
+    const clients: RawClient[] = []
+    const body = '{"song":"x","artist":"","duration":0}'
+    const head = `POST ${path(key)} HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n`
+    for (let n = 0; n < 2; n++) {
+      const client = new RawClient(intake.port)
+      clients.push(client)
+      await client.write(`GET ${path(key)}?song=x HTTP/1.1\r\n\r\n`)
+      assert.equal((await client.answer()).status, 200)
+      await client.write(head)
+    }
+    await assert.rejects(
+      exchange(intake.port, `GET ${path(key)}?song=x HTTP/1.0\r\n\r\n`),
+      /closed without an answer/,
+    )
     assert.match(await harness.metrics.registry.metrics(), /connections_dropped_total\{listener="intake"\} 1/)
     for (const client of clients) {
-      await client.write(' HTTP/1.0\r\n\r\n')
+      await client.write(body)
       assert.equal((await client.answer()).status, 200)
     }
+  })
+
+  test('connections that say nothing keep nobody out', async () => {
+    const key = await harness.channel('silent')
+    const intake = await harness.start({ config: { ...harness.config, maxConnections: 8 } })
+    const silent = Array.from({ length: 4 }, () => new RawClient(intake.port))
+    for (let n = 0; n < 8; n++) {
+      const answer = await exchange(intake.port, `GET ${path(key)}?song=x HTTP/1.0\r\n\r\n`)
+      assert.equal(answer.status, 200)
+      silent.push(new RawClient(intake.port))
+    }
+    for (const client of silent) client.socket.destroy()
+  })
+
+  test('what is no push behind pushes takes none of their answers', async () => {
+    const key = await harness.channel('behind')
+    const client = new RawClient(harness.intake.port)
+    const get = `GET ${path(key)}?song=x HTTP/1.1\r\nHost: x\r\n\r\n`
+    await client.write(`${get}${get}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`)
+    const statuses = [await client.answer(), await client.answer(), await client.answer()].map(a => a.status)
+    assert.deepEqual(statuses, [200, 200, 400])
   })
 
   test('no token is in what was logged and counted', async () => {

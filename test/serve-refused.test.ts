@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { listen } from '../src/observe/listen.ts'
+import { startNats } from './helpers/nats.ts'
 import { type Ended, runProgram, type ServiceOptions, serviceEnv, startService } from './helpers/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'nownext-start-'))
@@ -46,9 +47,14 @@ test('an edge port on which another service listens is not shared by mistake', a
       new RegExp(`the edge cannot listen on 127\\.0\\.0\\.1:${edgePort}: the port is in use`),
     )
   }
-  const shared = await startService({ ...second, args: ['--share-edge-port'] })
-  assert.equal(shared.apiUrl, service.apiUrl)
-  assert.equal(await shared.stop(), 0)
+  const nats = await startNats()
+  const alone = { roles: 'edge', natsUrl: nats.url }
+  for (const sharing of [{ args: ['--share-edge-port'] }, alone]) {
+    const shared = await startService({ ...second, ...sharing })
+    assert.equal(shared.apiUrl, service.apiUrl)
+    assert.equal(await shared.stop(), 0)
+  }
+  await nats.stop()
   assert.equal(await service.stop(), 0)
 })
 

@@ -65,7 +65,7 @@ export const options = {
     type: 'boolean',
     for: 'serve',
     description:
-      'Bind the edge port though another nownext listens on it: the system then spreads the connections among them',
+      'Bind the edge port though another nownext listens on it: the system then spreads the connections among them; a process with the role edge alone does so anyway',
   },
   consolePort: {
     flag: 'console-port',

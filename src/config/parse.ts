@@ -36,7 +36,7 @@ export function parseCommandLine(
   const { values, positionals } = readFlags(argv, [...optionsFor(use), ...own])
   const entries = table.map(([name, option]) => [name, optionValue(option, values, env)] as const)
   const isSet = (option: Flag) => values.has(option.flag) || Boolean(env[environmentName(option)])
-  const config = withAddresses(Object.fromEntries(entries) as Config, isSet)
+  const config = withSharing(withAddresses(Object.fromEntries(entries) as Config, isSet))
   checkTogether(config)
   const ownNames = new Set(own.map(({ flag }) => flag))
   const flags = new Map([...values].filter(([flag]) => ownNames.has(flag)))
@@ -72,6 +72,12 @@ function withAddresses(config: Config, isSet: (option: Flag) => boolean): Config
     .filter(([url, port]) => !isSet(options[url]) && config[port] !== 0)
     .map(([url, port]) => [url, originOf(config, 'http', config[port])])
   return { ...config, ...Object.fromEntries(made) }
+}
+
+/** Who starts a process for an edge alone wants one more of them: it shares its port without being told to. */
+function withSharing(config: Config): Config {
+  const isEdgeAlone = config.roles.every(role => role === 'edge')
+  return { ...config, shareEdgePort: config.shareEdgePort || isEdgeAlone }
 }
 
 /** A mistyped variable would be silently without effect; so it is refused. */

@@ -12,7 +12,7 @@ import { type ChannelState, initialState } from '../domain/state.ts'
 import { readFolded, UnknownVersion } from '../domain/value.ts'
 import type { ChannelBucket, ChannelValue } from '../log/channel-bucket.ts'
 import { LogUnavailable } from '../log/connection.ts'
-import { channelkeyOf, decodeEvent, type EventLog, type RawEvent } from '../log/event-log.ts'
+import { channelkeyOf, decodeEvent, type EventLog, type RawEvent, wakeKey } from '../log/event-log.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Known } from './channel-states.ts'
@@ -226,9 +226,10 @@ export class Rebuild {
   #foldOne(raw: RawEvent): void {
     const event = decodeEvent(raw)
     const aside = this.#aside.get(channelkeyOf(raw))
+    if (aside === undefined) return
     this.#events++
     // What the live fold skips, and has logged, is skipped here too.
-    if (event instanceof Error || aside === undefined) return
+    if (event instanceof Error) return
     const state = this.#stateAfter(aside.state, event)
     if (state === null) return
     aside.state = state
@@ -253,6 +254,7 @@ export class Rebuild {
     const first = new Map<string, RawEvent>()
     for (const event of batch) {
       const channelkey = channelkeyOf(event)
+      if (channelkey === wakeKey) continue
       if (!this.#aside.has(channelkey) && !first.has(channelkey)) first.set(channelkey, event)
     }
     const entries = [...first]

@@ -64,6 +64,7 @@ test('on a healthy log a rebuild changes nothing', async context => {
   const done = await rebuild(world)
   assert.deepEqual(done.channelkeys, [])
   assert.ok(done.events >= 66)
+  assert.equal(done.channels, 10, 'what only wakes a projector is no channel')
   assert.equal(await world.values(), values)
   await checkFold(world.nats.url)
 })

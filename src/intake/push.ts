@@ -79,9 +79,7 @@ export function acceptPushes(parts: PushParts): AcceptPush {
     const arrived = performance.now()
     const isKnown = isKnownHere(parts, push)
     return await inTurn(queue, push.channelkey, isKnown, async place => {
-      const known = isKnown
-        ? await requireChannel(parts, push, place)
-        : await requireKnown(parts, push, place)
+      const known = await requireSender(parts, push, isKnown, place)
       requireRate(parts, push)
       const { event, messageId, metaid } = makeEvent(parts, push, known, receivedMs)
       await place.turn()
@@ -117,17 +115,24 @@ export function isKnownHere(
 }
 
 /**
- * Channel and token of a sender who is not known here. A token that was not seen yet may be that of a channel made anew
- * since: a push for its former life would be taken and never shown, so the channel is read again. Throws 404, 403, 429.
+ * The channel of a sender whose token is right; `isKnown`: as isKnownHere says. A token that was not seen here yet may be
+ * that of a channel made anew since: a push for its former life would be taken and never shown, so the channel is read
+ * again. Throws 404, 403, 429.
  */
-async function requireKnown(parts: CredentialsParts, push: Credentials, place: Place): Promise<KnownChannel> {
-  await requireChannel(parts, push, place)
-  await requireToken(parts, push, place)
-  return await requireChannel(parts, push, place, 'readChannel')
+export async function requireSender(
+  parts: CredentialsParts,
+  credentials: Credentials,
+  isKnown: boolean,
+  place: Place,
+): Promise<KnownChannel> {
+  const channel = await requireChannel(parts, credentials, place)
+  if (isKnown) return channel
+  await requireToken(parts, credentials, place)
+  return await requireChannel(parts, credentials, place, 'readChannel')
 }
 
 /** What the registry says of the channel. Throws 404. */
-export async function requireChannel(
+async function requireChannel(
   { registry }: Pick<CredentialsParts, 'registry'>,
   { channelkey }: Credentials,
   place: Place,
@@ -143,7 +148,7 @@ export async function requireChannel(
 }
 
 /** Throws 403, and 429 where that was one wrong token too many (rule 12). */
-export async function requireToken(parts: CredentialsParts, push: Credentials, place: Place): Promise<void> {
+async function requireToken(parts: CredentialsParts, push: Credentials, place: Place): Promise<void> {
   const { tokens, wrongTokens, metrics } = parts
   // A request without any is how some clients ask whether one is needed; it guesses nothing, so it does not count.
   if (push.token === undefined) throw new Problem('wrong-token', 'No push token was sent.')

@@ -4,7 +4,7 @@ import { SessionParams } from '../api/listener.ts'
 import { begin, end, type Listener } from '../domain/listener.ts'
 import type { Listeners } from '../log/listeners.ts'
 import type { AppendQueue } from './append-queue.ts'
-import { type Credentials, type CredentialsParts, isKnownHere, requireChannel, requireToken } from './push.ts'
+import { type Credentials, type CredentialsParts, isKnownHere, requireSender } from './push.ts'
 import { readClient, readSession, requireMetaid } from './read-session.ts'
 import { type App, contentTypeOf, refuseOtherMethods } from './server.ts'
 import { inTurn } from './turn.ts'
@@ -18,15 +18,16 @@ export type SessionParts = CredentialsParts & {
 const url = '/listener/:channelkey/:token/:metaid'
 
 export function addSessionRoutes(app: App, parts: SessionParts): void {
-  const change = (credentials: Credentials, metaid: string, read: () => Step) =>
-    inTurn(parts.queue, metaid, isKnownHere(parts, credentials), async place => {
-      await requireChannel(parts, credentials, place)
-      await requireToken(parts, credentials, place)
+  const change = (credentials: Credentials, metaid: string, read: () => Step) => {
+    const isKnown = isKnownHere(parts, credentials)
+    return inTurn(parts.queue, metaid, isKnown, async place => {
+      await requireSender(parts, credentials, isKnown, place)
       requireMetaid(metaid)
       const step = read()
       await place.turn()
       await place.inTime(parts.listeners.change(metaid, step))
     })
+  }
   const schema = { params: SessionParams }
   app.put(url, { schema }, async (request, reply) => {
     const { channelkey, metaid } = request.params

@@ -224,9 +224,9 @@ export class Rebuild {
   }
 
   #foldOne(raw: RawEvent): void {
-    const event = decodeEvent(raw)
     const aside = this.#aside.get(channelkeyOf(raw))
     if (aside === undefined) return
+    const event = decodeEvent(raw)
     this.#events++
     // What the live fold skips, and has logged, is skipped here too.
     if (event instanceof Error) return

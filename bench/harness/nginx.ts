@@ -1,10 +1,11 @@
 // nginx with the module Nchan, as Debian packages them: the installed one, else unpacked without root into a folder of
 // the bench's own.
+
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../deploy/local/ports.ts'
 import { type Server, startProgram } from './processes.ts'
 
 const packages = ['nginx', 'nginx-common', 'libnginx-mod-nchan', 'libhiredis0.14']
@@ -89,13 +90,4 @@ async function answers(port: number): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

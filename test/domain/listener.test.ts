@@ -14,6 +14,7 @@ import {
   visibleOverlay,
 } from '../../src/domain/listener.ts'
 import { decodeRecord } from '../../src/domain/record.ts'
+import { emptyElement } from '../helpers/pushes.ts'
 
 const session = (more: Partial<Session> = {}): Session => ({
   channelkey: 'main',
@@ -64,20 +65,7 @@ describe('what an overlay shows and for how long (rule 18)', () => {
   const push = (duration: number, startMs = receivedMs, song = 'Song'): PushEvent => ({
     v: 1,
     kind: 'now',
-    element: {
-      id: 'id',
-      song,
-      artist: '',
-      album: '',
-      cover: '',
-      images: null,
-      separator: ' - ',
-      isrc: '',
-      duration,
-      etype: 0,
-      extdata: '{"n":12345678901234567890}',
-      externalid: null,
-    },
+    element: { ...emptyElement, id: 'id', song, duration, extdata: '{"n":12345678901234567890}' },
     given: [],
     startMs,
     explicit: startMs !== receivedMs,

@@ -1,9 +1,10 @@
 // `npm run test:e2e`: five processes on one NATS: the active projector is killed, its successor is stopped for a while and goes on.
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { test } from 'node:test'
 import WebSocket from 'ws'
+import { freePort } from '../../deploy/local/ports.ts'
 import { readValue } from '../../src/domain/value.ts'
 import { checkFold, readStream } from '../helpers/fold.ts'
 import { startNats } from '../helpers/nats.ts'
@@ -154,13 +155,4 @@ async function until<T>(condition: () => T | Promise<T>, what: string): Promise<
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   throw new assert.AssertionError({ message: `waited in vain for: ${what}` })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

@@ -1,9 +1,9 @@
 // An edge's life: loading, the log away, draining; and what a fault of ours does.
+
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { Writable } from 'node:stream'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { freePort } from '../../deploy/local/ports.ts'
 import { maxLookups } from '../../src/edge/directory.ts'
 import { loadableUws, loadUws } from '../../src/edge/uws.ts'
 import { Registry } from '../../src/log/registry.ts'
@@ -147,13 +147,4 @@ class FaultyRegistry extends Registry {
     if (key === 'faulty') throw new Error('a fault')
     return super.channel(key)
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' ? (address?.port ?? 0) : 0
 }

@@ -1,10 +1,12 @@
 // A real Icecast and a real source (Debian's icecast2 and ezstream) on a free port of loopback.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../deploy/local/ports.ts'
 import { until } from './log.ts'
 
 export type TestMount = {
@@ -215,15 +217,6 @@ function listens(port: number): Promise<boolean> {
     })
     socket.on('error', () => resolve(false))
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** A source of another address (127.0.0.2 …) than the sources of `source()` have; they cannot choose theirs. */

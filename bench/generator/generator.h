@@ -22,7 +22,7 @@ void histogram_add(histogram *h, int64_t ns);
 double histogram_ms(const histogram *h, double quantile);
 
 // What an epoll event belongs to.
-enum { KIND_INPUT, KIND_SOCKET, KIND_WIRE };
+enum { KIND_INPUT, KIND_SOCKET, KIND_WIRE, KIND_ALARM };
 void watch(int fd, uint32_t events, int kind, int index, int is_new);
 int connect_to(const char *address, int receive_bytes);  // non-blocking; "host:port"
 

@@ -20,13 +20,14 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_MESSAGES 1000000
 #define STALL_NS 8000000000LL
 
-static int loop, pids[16], pid_count, is_measuring;
+static int loop, alarm_clock, pids[16], pid_count, is_measuring;
 static int32_t *received;
 static int64_t *sent_at, *last_at;
 static int64_t first_number, next_number, last_arrival, delivered;
@@ -136,7 +137,15 @@ static void turn(int timeout_ms) {
     int kind = events[i].data.u64 >> 32, index = (int)(uint32_t)events[i].data.u64;
     if (kind == KIND_SOCKET) client_event(index, events[i].events);
     else if (kind == KIND_WIRE) wire_event(index, events[i].events);
+    else if (kind == KIND_ALARM) { uint64_t rings; if (read(alarm_clock, &rings, sizeof rings) < 0 && errno != EAGAIN) fail("timerfd"); }
   }
+}
+
+// Ends the next turn at that moment. Looking at the clock until then would take from the server what is measured, where
+// it shares this core.
+static void wake_at(int64_t ns) {
+  struct itimerspec at = { .it_value = { ns / 1000000000, ns % 1000000000 } };
+  if (timerfd_settime(alarm_clock, TFD_TIMER_ABSTIME, &at, NULL) < 0) fail("timerfd_settime");
 }
 
 // ---------------------------------------------------------------- phases
@@ -204,9 +213,10 @@ static void at_rate(int count, double per_second) {
   begin_phase();
   int64_t start = begun.at;
   for (int sent = 0; sent < count;) {
-    int64_t due = start + (int64_t)(sent * 1e9 / per_second), now = now_ns();
-    if (now >= due && send_next()) { expected += wanted[(base + sent) % channels]; sent++; turn(0); continue; }
-    turn(due - now > 2000000 ? 1 : 0);
+    int64_t due = start + (int64_t)(sent * 1e9 / per_second);
+    if (now_ns() < due) { wake_at(due); turn(-1); continue; }
+    if (send_next()) { expected += wanted[(base + sent) % channels]; sent++; turn(0); }
+    else turn(1);  // every wire waits for its answer
   }
   int64_t progress = now_ns();
   while ((delivered < expected || !wires_idle()) && now_ns() - progress < STALL_NS) {
@@ -290,11 +300,13 @@ static void command(char *line) {
 
 int main(void) {
   loop = epoll_create1(0);
+  alarm_clock = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
   received = calloc(MAX_MESSAGES, sizeof *received);
   sent_at = calloc(MAX_MESSAGES, sizeof *sent_at);
   last_at = calloc(MAX_MESSAGES, sizeof *last_at);
   fcntl(0, F_SETFL, O_NONBLOCK);
   watch(0, EPOLLIN, KIND_INPUT, 0, 1);
+  watch(alarm_clock, EPOLLIN, KIND_ALARM, 0, 1);
   static char line[4096];
   size_t length = 0;
   for (;;) {

@@ -127,8 +127,8 @@ export function isEmptyNext(record: MetadataRecord): boolean {
 /** The JSON of a record, `externalid` and `extdata` byte for byte as pushed. */
 export function encodeRecord(record: MetadataRecord, position: string): string {
   const { externalid, extdata, ...rest } = record
-  const head = JSON.stringify({ position, ...rest })
-  return `${head.slice(0, -1)},"externalid":${externalid ?? 'null'},"extdata":${extdata ?? 'null'}}`
+  const head = JSON.stringify(rest)
+  return `{"position":"${position}",${head.slice(1, -1)},"externalid":${externalid ?? 'null'},"extdata":${extdata ?? 'null'}}`
 }
 
 /**

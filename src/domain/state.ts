@@ -31,14 +31,14 @@ export type HeldPush = {
   push: PushEvent
 }
 
-/** One of the last 20 plays, enough to know it again (rule 14). */
-export type RecentPlay = {
+/** One of the last 20 plays, enough to know it again by its pushed time (rule 14). */
+export type TimedPlay = {
   /** Hash of artist and song. */
   text: string
   /** Given id, or empty. */
   id: string
-  /** The pushed time in unix milliseconds, or null. */
-  pushedMs: number | null
+  /** The pushed time in unix milliseconds. */
+  pushedMs: number
 }
 
 export type ChannelState = {
@@ -46,8 +46,8 @@ export type ChannelState = {
   next: PendingNext | null
   /** In order of start. */
   held: HeldPush[]
-  /** Newest last, at most 20. */
-  recent: RecentPlay[]
+  /** Newest last, at most 20; null for a play that brought no time: it is never known again. */
+  recent: (TimedPlay | null)[]
   /** The last push's context; null before the first. */
   context: ChannelContext | null
   /** Registry revision of the channel's last removal; its own and older events are ignored. 0: never removed. */

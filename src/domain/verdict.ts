@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Candidate } from './candidate.ts'
 import type { ElementField } from './event.ts'
 import type { MetadataRecord } from './record.ts'
-import type { Play, RecentPlay } from './state.ts'
+import type { ChannelState, Play, TimedPlay } from './state.ts'
 
 const sameTimeMs = 15_000
 const hotStandbyMs = 15_000
@@ -25,7 +25,7 @@ export type NowVerdict =
   | 'new play'
 
 /** What a `now` is beside the current one, which is no fallback. */
-export function judgeNow(push: Candidate, current: Play, recent: RecentPlay[]): NowVerdict {
+export function judgeNow(push: Candidate, current: Play, recent: ChannelState['recent']): NowVerdict {
   const repeated = judgeRepeat(push, current, endMs(current))
   if (repeated !== 'other') return repeated
   const olderMs = push.explicit && current.explicit ? current.startMs - push.startMs : 0
@@ -116,15 +116,16 @@ function isEqualTime(push: Candidate, play: Play): boolean {
   return push.explicit && play.explicit && push.startMs === play.startMs
 }
 
-function isSamePlay(push: Candidate, play: RecentPlay): boolean {
-  if (play.pushedMs === null || play.pushedMs !== push.pushedMs) return false
+function isSamePlay(push: Candidate, play: TimedPlay | null): boolean {
+  if (play === null || play.pushedMs !== push.pushedMs) return false
   return play.text === textHash(push.element) || (play.id !== '' && play.id === givenId(push))
 }
 
 /** The list of recent plays with one more, the oldest gone. */
-export function remember(recent: RecentPlay[], push: Candidate): RecentPlay[] {
-  const play = { text: textHash(push.element), id: givenId(push), pushedMs: push.pushedMs }
-  return [...recent, play].slice(-recentPlays)
+export function remember(recent: ChannelState['recent'], push: Candidate): ChannelState['recent'] {
+  const { pushedMs } = push
+  const play = pushedMs === null ? null : { text: textHash(push.element), id: givenId(push), pushedMs }
+  return [...recent.slice(1 - recentPlays), play]
 }
 
 function givenId(push: Candidate): string {

@@ -1,5 +1,5 @@
 // The bucket `channel` for its only writer, the projector: fenced appends, and the last value of every key.
-import { DeliverPolicy } from '@nats-io/jetstream'
+import { DeliverPolicy, PubHeaders } from '@nats-io/jetstream'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { eventOfValue } from '../domain/value.ts'
 import { asLogError, failureOf, type LogConnection, LogUnavailable } from './connection.ts'
@@ -53,16 +53,20 @@ export class ChannelBucket {
   async append(value: ValueToWrite, lastSequence: number): Promise<void> {
     const head = headers()
     head.set(writerHeader, this.#writer)
+    head.set(PubHeaders.ExpectedLastSeqHdr, String(lastSequence))
     if (value.json === null) {
       head.set('KV-Operation', 'DEL')
       head.set(eventHeader, String(value.event))
       head.set(revisionHeader, String(value.revision))
     }
     try {
-      await this.#connection.js.publish(subjectPrefix + value.channelkey, value.json ?? '', {
+      const subject = subjectPrefix + value.channelkey
+      const payload = value.json ?? ''
+      await this.#connection.publisher.publish({
+        subject,
+        payload,
         headers: head,
-        expect: { lastSequence },
-        timeout: appendTimeoutMs,
+        timeoutMs: appendTimeoutMs,
       })
     } catch (error) {
       if (failureOf(error) === 'wrong sequence')

@@ -12,6 +12,7 @@ import { connect, errors, type NatsConnection } from '@nats-io/transport-node'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { StartError } from '../observe/service.ts'
+import { Publisher } from './publisher.ts'
 
 /** Where NATS is; several servers of one cluster are separated by commas. user and password may also stand in the url. */
 export type LogAddress = { url: string; user?: string; password?: string }
@@ -20,6 +21,8 @@ export type LogConnection = {
   readonly nc: NatsConnection
   readonly js: JetStreamClient
   readonly jsm: JetStreamManager
+  /** For what is stored all the time; js.publish serves the rest. */
+  readonly publisher: Publisher
   readonly log: Logger
   /** Whether the connection stands right now. */
   connected(): boolean
@@ -171,6 +174,7 @@ function supervise(
     nc,
     js: jetstream(nc, { timeout: requestTimeoutMs }),
     jsm,
+    publisher: new Publisher(nc),
     log,
     connected: () => connected,
     onReconnect(callback) {

@@ -1,6 +1,8 @@
 // The stream EVENTS, what was said: append and read.
 import { performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
+import { PubHeaders } from '@nats-io/jetstream'
+import { headers } from '@nats-io/transport-node'
 import type { LoggedEvent, NowNextEvent } from '../domain/event.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { asLogError, failureOf, type LogConnection, LogUnavailable, messageOf } from './connection.ts'
@@ -58,14 +60,16 @@ export class EventLog {
   ): Promise<Appended> {
     const subject = `event.${channelkey}.${event.kind}`
     const payload = JSON.stringify(event)
+    const head = headers()
+    head.set(PubHeaders.MsgIdHdr, messageId)
     const endMs = performance.now() + this.#patienceMs(deadlineMs)
     for (let attempt = 0; ; attempt++) {
       const startedMs = performance.now()
       const leftMs = endMs - startedMs
       if (leftMs < 1) throw new LogUnavailable('the log did not answer in time')
       try {
-        const timeout = Math.min(attemptMs, leftMs)
-        const ack = await this.#connection.js.publish(subject, payload, { msgID: messageId, timeout })
+        const timeoutMs = Math.min(attemptMs, leftMs)
+        const ack = await this.#connection.publisher.publish({ subject, payload, headers: head, timeoutMs })
         this.#silentSinceMs = undefined
         this.#noteFull(false)
         return { sequence: ack.seq, duplicate: ack.duplicate }

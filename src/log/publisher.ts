@@ -1,0 +1,126 @@
+// Messages that JetStream acknowledges, a thousand and more a second. The client's own request makes an Error with its
+// stack, two promises to race and a random token for each one, and wakes the nats-server for it: half of what storing a
+// push costs. Here all acks come to one inbox, and what is published in one turn of the loop leaves in one write.
+import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
+import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node'
+
+/** Where JetStream has stored a message. */
+export type Ack = {
+  readonly stream: string
+  /** Sequence in the stream. */
+  readonly seq: number
+  /** A message of this id was there already; `seq` is its. */
+  readonly duplicate: boolean
+}
+
+export type Message = {
+  subject: string
+  payload: string
+  headers: MsgHdrs
+  /** How long the ack is waited for. Milliseconds. */
+  timeoutMs: number
+}
+
+type Waiting = {
+  message: Message
+  timer: NodeJS.Timeout
+  resolve(ack: Ack): void
+  reject(error: unknown): void
+}
+
+const noResponders = 503
+/** So many leave at once even before the turn is over: a server that has nothing to do must not wait for hundreds. */
+const maxTogether = 8
+
+export class Publisher {
+  readonly #nc: NatsConnection
+  readonly #inbox: string
+  /** Sent, or about to be, and without an ack; by what stands behind the inbox in its reply subject. */
+  readonly #waiting = new Map<string, Waiting>()
+  #outgoing: string[] = []
+  #count = 0
+  #subscribed = false
+
+  constructor(nc: NatsConnection) {
+    this.#nc = nc
+    this.#inbox = `${createInbox()}.`
+    // The client ends its own requests by itself when it is closed.
+    void nc.closed().then(() => this.#close())
+  }
+
+  /**
+   * Publishes and resolves to the ack; messages leave in the order of the calls, at the end of this turn of the loop.
+   * Throws what the client's own publish does (failureOf tells them apart): a JetStreamApiError, TimeoutError,
+   * NoRespondersError, ClosedConnectionError, or InvalidArgumentError where the message is too large for the server.
+   */
+  publish(message: Message): Promise<Ack> {
+    if (this.#nc.isClosed()) return Promise.reject(new errors.ClosedConnectionError())
+    this.#subscribe()
+    const token = (this.#count++).toString(36)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#fail(token, new errors.TimeoutError()), message.timeoutMs)
+      this.#waiting.set(token, { message, timer, resolve, reject })
+      const outgoing = this.#outgoing.push(token)
+      if (outgoing === maxTogether) this.#send()
+      else if (outgoing === 1) setImmediate(() => this.#send())
+    })
+  }
+
+  #subscribe(): void {
+    if (this.#subscribed) return
+    this.#subscribed = true
+    this.#nc.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#take(error, message) })
+  }
+
+  #send(): void {
+    const tokens = this.#outgoing
+    this.#outgoing = []
+    for (const token of tokens) {
+      const message = this.#waiting.get(token)?.message
+      if (message === undefined) continue
+      const { subject, payload, headers } = message
+      try {
+        // A Buffer of the shared pool: of a string the client makes an array with memory of its own.
+        this.#nc.publish(subject, Buffer.from(payload), { headers, reply: this.#inbox + token })
+      } catch (error) {
+        this.#fail(token, error)
+      }
+    }
+  }
+
+  #take(error: Error | null, message: Msg): void {
+    if (error !== null) return
+    const waiting = this.#end(message.subject.slice(this.#inbox.length))
+    if (waiting === undefined) return
+    try {
+      waiting.resolve(ackOf(message, waiting.message.subject))
+    } catch (refused) {
+      waiting.reject(refused)
+    }
+  }
+
+  #fail(token: string, error: unknown): void {
+    this.#end(token)?.reject(error)
+  }
+
+  #end(token: string): Waiting | undefined {
+    const waiting = this.#waiting.get(token)
+    if (waiting === undefined) return undefined
+    this.#waiting.delete(token)
+    clearTimeout(waiting.timer)
+    return waiting
+  }
+
+  #close(): void {
+    for (const token of [...this.#waiting.keys()]) this.#fail(token, new errors.ClosedConnectionError())
+  }
+}
+
+function ackOf(message: Msg, subject: string): Ack {
+  if (message.data.length === 0 && message.headers?.code === noResponders)
+    throw new errors.NoRespondersError(subject)
+  const { error, stream, seq, duplicate } = message.json<Partial<Ack> & { error?: ApiError }>()
+  if (error !== undefined) throw new JetStreamApiError(error)
+  if (stream === undefined || seq === undefined) throw new errors.ProtocolError('not an ack')
+  return { stream, seq, duplicate: duplicate === true }
+}

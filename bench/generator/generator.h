@@ -38,7 +38,8 @@ void clients_pump(void);  // opens more, up to the plan's
 void client_event(int index, uint32_t events);
 void clients_close_all(void);
 void clients_pause(int paused);
-int clients_unread(size_t bytes);  // how many have fewer than that many bytes waiting
+int clients_filled(size_t bytes, int from);  // the first from there on that has fewer bytes waiting, or their count
+int clients_count(void);
 int clients_of_channel(int channel, int channels);  // those that read, of one channel
 
 // Called for every token that arrives in a message.

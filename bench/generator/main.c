@@ -232,10 +232,9 @@ static void burst(int count, size_t bytes) {
   clients_pause(1);
   begin_phase();
   for (int i = 0; i < count; i++) while (!send_next()) turn(1);
-  while (clients_unread(bytes) > 0 && now_ns() - begun.at < STALL_NS) usleep(2000);
-  int64_t ended = now_ns();
-  int behind = clients_unread(bytes);
-  report(behind ? "burst-incomplete" : "burst", ended, 0);
+  int filled = 0;
+  while ((filled = clients_filled(bytes, filled)) < clients_count() && now_ns() - begun.at < STALL_NS) usleep(1000);
+  report(filled < clients_count() ? "burst-incomplete" : "burst", now_ns(), 0);
   clients_pause(0);
   for (int i = 0; i < 200; i++) turn(5);
 }

@@ -134,11 +134,12 @@ export class Follower {
       this.#retryLater(generation, 'a message was missed')
     if (generation !== this.#generation || message.seq <= this.#last) return
     this.#last = message.seq
-    const { headers } = message
+    const { data } = message
     this.#handlers.update({
       key: message.subject.slice(this.#prefixLength),
       sequence: message.seq,
-      data: isMarker(headers) ? null : message.data,
+      // A marker is empty, and no value is; so the headers of values need not be read.
+      data: data.length === 0 && isMarker(message.headers) ? null : data,
     })
     if (message.info.pending === 0) this.#setCaughtUp()
   }

@@ -8,6 +8,7 @@ import { defaultReadLimits, ReadBudget } from '../../src/log/read-budget.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { readCsv } from '../helpers/csv.ts'
 import { FoldedLog } from '../helpers/folded.ts'
+import { metricOf } from '../helpers/log.ts'
 import { zeroMs } from '../helpers/story.ts'
 import { count, createWorld, type TestEdge, until, type World } from './world.ts'
 
@@ -43,6 +44,9 @@ async function put(key: string, station: string, history: HistoryOption) {
   await world.registry.putChannel({ ...plainChannel(key, station), history })
 }
 
+/** The edge has seen all that was written: it began with nothing. */
+const seen = () => until(async () => (await metricOf(edge.metrics.edgeChanges)) >= log.sequence)
+
 /** `count` plays of a channel, three minutes apart, each announced and corrected; the story's second of the first. */
 async function fill(key: string, count: number, from: number) {
   for (let number = 0; number < count; number++) {
@@ -54,6 +58,7 @@ async function fill(key: string, count: number, from: number) {
     })
     await log.now(key, at + 5, `Artist - ${key} ${number}`, { album: 'Corrected' })
   }
+  await seen()
 }
 
 before(async () => {
@@ -89,6 +94,7 @@ test('one row per play: the last fields, the first start; late ones not shown; p
   await log.now('b', 200, 'Artist - Two', { time: 200, extdata: '{"big":12345678901234567890}' })
   await log.now('b', 210, 'Artist - Late', { time: 150 })
   await log.now('b', 245, 'Artist - Three', { externalid: '{"a":"1"}', id: 'three' })
+  await seen()
   const [three, late, two, one, ...rest] = await rows('channel/b/history.json')
   assert.deepEqual(rest, [])
   assert.deepEqual([three?.['song'], three?.['played'], three?.['shown']], ['Three', null, true])
@@ -133,6 +139,7 @@ test('paging by position covers everything exactly once, whatever the size of a 
 test('a station: its channels in one order, each page going on where the last one ended', async () => {
   await log.now('b', 30_000, 'Artist - Four')
   await log.now('long', 30_010, 'Artist - Five')
+  await seen()
   const all = (await rows('station/one/history.json?limit=1000')).map(row => row['song'])
   assert.deepEqual(all.slice(0, 3), ['Five', 'Four', 'long 69'])
   assert.deepEqual(all.slice(-4), ['Three', 'Late', 'Two', 'One'])
@@ -175,6 +182,7 @@ test('etype by number and name, source', async () => {
   await log.now('long', 40_000, 'Artist - Six', { duration: 60 }, { fallback })
   await log.say('long', 40_070, { v: 1, kind: 'tick' })
   await log.now('long', 40_100, 'Artist - Seven')
+  await seen()
   const [back] = await rows('channel/long/history.json?source=fallback')
   assert.deepEqual([back?.['song'], back?.['played'], back?.['source']], ['Back soon', 30, 'fallback'])
   const [seven, six] = await rows('channel/long/history.json?source=metapush')
@@ -192,6 +200,7 @@ test('CSV comes back as it was said', async () => {
     duration: 9,
   }
   await log.now('b', 50_000, '', { ...text, externalid: '"x,y"', extdata: '{"k":"v, \\"w\\"","n":1.0}' })
+  await seen()
   const answer = await get('channel/b/history.csv?limit=1')
   assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
   const [header, row, ...rest] = readCsv(await answer.text())
@@ -217,6 +226,7 @@ test('the option: recent is the last 20 without extdata, off is 404 and no part 
   await log.now('a', 60_000, 'Artist - Hidden')
   for (let number = 0; number < 30; number++)
     await log.now('c', 60_000 + number * 60, `Artist - c ${number}`, { extdata: '{"x":1}' })
+  await seen()
   const expected = Array.from({ length: 20 }, (_, index) => `c ${29 - index}`)
   for (const path of ['channel/c/history.json?limit=1000', 'channel/c/history.json'])
     assert.deepEqual(await songs(path), expected)

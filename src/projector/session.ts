@@ -38,6 +38,9 @@ export type SessionParts = {
 const retryMs = [50, 200, 500, 1_000] as const
 /** How many channels are looked through for due times before events get their turn again. */
 const armSlice = 200
+/** What is folded and written is acknowledged after this, or when there is so much of it. */
+const ackAfterMs = 100
+export const ackTogether = 256
 
 export class Session {
   readonly #parts: SessionParts
@@ -52,6 +55,7 @@ export class Session {
   #safeSequence: number | undefined
   #running = false
   #acking = false
+  #ackTimer: unknown
   #caughtUp = false
   #mismatch: string | null = null
   #drained: (() => void) | undefined
@@ -96,6 +100,7 @@ export class Session {
     this.#parts.ticks.stop()
     return new Promise(resolve => {
       this.#drained = resolve
+      this.#acknowledgeSoon()
       this.#noteDrained()
     })
   }
@@ -111,6 +116,7 @@ export class Session {
     this.#fold = undefined
     this.#parts.ticks.stop()
     this.#keepAlive.stop()
+    this.#parts.timers.clear(this.#ackTimer)
     this.#parts.metrics.projectorActive.set(0)
     this.#noteDrained()
   }
@@ -202,17 +208,23 @@ export class Session {
 
   // ---------------------------------------------------------------- acknowledging
 
+  /** One ack for many: it is work for JetStream too, and nobody waits for it but a projector that drains. */
   #acknowledgeSoon(): void {
-    if (this.#acking) return
-    this.#acking = true
-    setImmediate(() => {
-      this.#acking = false
-      this.#acknowledge()
-    })
+    if (this.#drained === undefined && this.#deliveries.length < ackTogether) {
+      this.#ackTimer ??= this.#parts.timers.set(() => this.#acknowledge(), ackAfterMs)
+    } else if (!this.#acking) {
+      this.#acking = true
+      setImmediate(() => {
+        this.#acking = false
+        this.#acknowledge()
+      })
+    }
   }
 
   /** One ack for the last of all the events whose values are acknowledged. */
   #acknowledge(): void {
+    this.#parts.timers.clear(this.#ackTimer)
+    this.#ackTimer = undefined
     if (this.#fold === undefined) return
     const { writer, folded } = this.#fold
     const settled = writer.oldestEvent === undefined ? folded : writer.oldestEvent - 1

@@ -3,14 +3,14 @@ import { type TestContext, test } from 'node:test'
 import { ChannelBucket } from '../../src/log/channel-bucket.ts'
 import type { Delivery } from '../../src/log/event-consumer.ts'
 import { LogClock } from '../../src/projector/log-clock.ts'
-import { Session } from '../../src/projector/session.ts'
-import { realTimers, Ticks } from '../../src/projector/ticks.ts'
+import { ackTogether, Session } from '../../src/projector/session.ts'
+import { realTimers, Ticks, type Timers } from '../../src/projector/ticks.ts'
 import { metricOf, testLogger, until } from '../helpers/log.ts'
 import { pushOf } from '../helpers/pushes.ts'
 import { createWorld } from './harness.ts'
 
 /** A session that is handed its events by the test, and told by it whether it is still pinned. */
-async function create(context: TestContext, pinned: boolean) {
+async function create(context: TestContext, pinned: boolean, timers: Timers = realTimers) {
   const world = await createWorld(context)
   const { log, events } = world
   const acked: number[] = []
@@ -22,7 +22,7 @@ async function create(context: TestContext, pinned: boolean) {
     bucket: new ChannelBucket(log.connection, 'this one'),
     events,
     ticks: new Ticks(clock, realTimers, async () => undefined),
-    timers: realTimers,
+    timers,
     log: testLogger,
     metrics: log.metrics,
     isPinned: async () => pinned,
@@ -95,4 +95,31 @@ test('an event is acknowledged only after its values, and many at once with one 
   assert.equal(acked.at(-1), sequence + 300)
   assert.ok(acked.length < 100, `${acked.length} acks`)
   assert.equal(await world.values(), 301)
+})
+
+test('what is done is acknowledged after a while, or when there is much of it', async context => {
+  let ring: (() => void) | undefined
+  const timers: Timers = { set: callback => (ring = callback), clear: () => undefined }
+  const { world, acked, receive } = await create(context, true, timers)
+  const written = (count: number) => until('written', async () => (await world.values()) === count)
+  const say = async (from: number, to: number) => {
+    for (let i = from; i <= to; i++) await world.say('one', pushOf(`song ${i}`))
+    for (let i = from; i <= to; i++) receive(i, pushOf(`song ${i}`))
+    await written(to)
+  }
+  await say(1, ackTogether - 1)
+  await until('the timer is set', () => ring !== undefined)
+  assert.deepEqual(acked, [])
+  await say(ackTogether, ackTogether)
+  // The last one's own value may not have been acknowledged by then.
+  await until('acknowledged without the timer', () => (acked.at(-1) ?? 0) >= ackTogether - 1)
+  const rung = (sequence: number) =>
+    until(`acknowledged to ${sequence}`, () => {
+      ring?.()
+      return acked.at(-1) === sequence
+    })
+  await rung(ackTogether)
+  await say(ackTogether + 1, ackTogether + 1)
+  assert.equal(acked.at(-1), ackTogether)
+  await rung(ackTogether + 1)
 })

@@ -5,7 +5,7 @@ import { type Server, startReference, startService } from '../harness/processes.
 import { atLeast, atMost, figure, type Scenario, told } from '../harness/rows.ts'
 import { createWorld, keyOf } from '../harness/seed.ts'
 
-const rounds = 5
+const rounds = 9
 const clients = 9_000
 const memoryRounds = 3
 /** Else the young generation of both grows by megabytes whenever it likes. */

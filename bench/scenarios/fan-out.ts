@@ -10,7 +10,7 @@ const sizes = [
   { clients: 5_000, cpu: 1.05 },
   { clients: 9_000, cpu: 1.05 },
 ]
-const rounds = 5
+const rounds = 11
 const warmup = 300
 const measured = 30
 /** Its turn again after the other's: messages that do not count. */
@@ -20,7 +20,7 @@ export const fanOut: Scenario = {
   name: 'fan-out',
   title: 'Fan-out of one channel',
   about:
-    'Each message is sent once everybody has the last one: 300 of warm-up, then 30 that count, five times. The edge gets a value ' +
+    'Each message is sent once everybody has the last one: 300 of warm-up, then 30 that count, eleven times. The edge gets a value ' +
     'from NATS and serves real records; the bare server (`bench/references/bare-uws.ts`) publishes what is posted to it.',
   async run(report) {
     const world = await createWorld({ channels: 1 })

@@ -8,7 +8,7 @@ import type { RawRun } from '../references/raw-publish.ts'
 
 const channels = 1_000
 const inFlight = 64
-const rounds = 5
+const rounds = 9
 const seconds = 3
 const warmPushes = 30_000
 const warmSeconds = 1

@@ -17,7 +17,7 @@ import { audience } from './fan-out.ts'
 import { poller } from './polls.ts'
 
 const sizes = [1_000, 5_000, 9_000]
-const rounds = 3
+const rounds = 7
 
 export const peers: Scenario = {
   name: 'peers',

@@ -5,7 +5,7 @@ import { type Server, startReference, startService } from '../harness/processes.
 import { atLeast, figure, type Scenario, told } from '../harness/rows.ts'
 import { createWorld, getMessage, keyOf } from '../harness/seed.ts'
 
-const rounds = 5
+const rounds = 9
 const seconds = 1.5
 export const connections = 64
 

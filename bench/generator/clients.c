@@ -206,16 +206,14 @@ void clients_pause(int paused) {
 
 // Nobody reads meanwhile, so whoever has as many once has them for good and is not asked again: to ask thousands every
 // time would take much of a core from what is measured.
-int clients_filled(size_t bytes, int from) {
+int client_lacking(size_t bytes, int from) {
   for (int i = from; i < count; i++) {
     int waiting = 0;
     if (all[i].state != OPEN || ioctl(all[i].fd, FIONREAD, &waiting) < 0) continue;
     if ((size_t)waiting < bytes) return i;
   }
-  return count;
+  return -1;
 }
-
-int clients_count(void) { return count; }
 
 int clients_of_channel(int channel, int channels) {
   int found = 0;

@@ -38,8 +38,7 @@ void clients_pump(void);  // opens more, up to the plan's
 void client_event(int index, uint32_t events);
 void clients_close_all(void);
 void clients_pause(int paused);
-int clients_filled(size_t bytes, int from);  // the first from there on that has fewer bytes waiting, or their count
-int clients_count(void);
+int client_lacking(size_t bytes, int from);  // the first from there on that has fewer bytes waiting; -1: none
 int clients_of_channel(int channel, int channels);  // those that read, of one channel
 
 // Called for every token that arrives in a message.

@@ -137,7 +137,10 @@ static void turn(int timeout_ms) {
     int kind = events[i].data.u64 >> 32, index = (int)(uint32_t)events[i].data.u64;
     if (kind == KIND_SOCKET) client_event(index, events[i].events);
     else if (kind == KIND_WIRE) wire_event(index, events[i].events);
-    else if (kind == KIND_ALARM) { uint64_t rings; if (read(alarm_clock, &rings, sizeof rings) < 0 && errno != EAGAIN) fail("timerfd"); }
+    else if (kind == KIND_ALARM) {
+      uint64_t rings;
+      if (read(alarm_clock, &rings, sizeof rings) < 0 && errno != EAGAIN) fail("timerfd");
+    }
   }
 }
 
@@ -232,9 +235,9 @@ static void burst(int count, size_t bytes) {
   clients_pause(1);
   begin_phase();
   for (int i = 0; i < count; i++) while (!send_next()) turn(1);
-  int filled = 0;
-  while ((filled = clients_filled(bytes, filled)) < clients_count() && now_ns() - begun.at < STALL_NS) usleep(1000);
-  report(filled < clients_count() ? "burst-incomplete" : "burst", now_ns(), 0);
+  int lacking = 0;
+  while ((lacking = client_lacking(bytes, lacking)) >= 0 && now_ns() - begun.at < STALL_NS) usleep(1000);
+  report(lacking >= 0 ? "burst-incomplete" : "burst", now_ns(), 0);
   clients_pause(0);
   for (int i = 0; i < 200; i++) turn(5);
 }

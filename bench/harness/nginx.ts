@@ -1,6 +1,5 @@
 // nginx with the module Nchan, as Debian packages them: the installed one, else unpacked without root into a folder of
 // the bench's own.
-
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,7 @@
 // WebSockets (spec 4.4, rule 24): the path is the subscription.
 import { Problem } from '../api/errors.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { type Audience, type Client, closeCodes, endSocket, type Socket, type Topic } from './audience.ts'
+import { type Audience, type Client, closeCodes, endSocket, type Topic } from './audience.ts'
 import type { Exchange } from './exchange.ts'
 import type { ListenerFeed } from './listener-feed.ts'
 import { refuseBody, requireLoaded, type Serving } from './poll.ts'
@@ -9,7 +9,7 @@ import type { Asked, Resumes } from './resume.ts'
 import type { Comeback, ResumeRate } from './resume-rate.ts'
 import { socketRoute, socketSelection } from './route.ts'
 import type { UwsBehaviour, UwsSocketContext } from './uws.ts'
-import { type Newcomer, welcome } from './welcome.ts'
+import { welcome } from './welcome.ts'
 
 export type SocketLimits = {
   /** Open sockets. */
@@ -87,7 +87,6 @@ export function socketBehaviour(
   context: SocketContext,
 ): Omit<UwsBehaviour<{ client: Client }>, 'upgrade' | 'compression'> {
   const { audience, feed, limits, metrics, rate, resumes, serving } = context
-  const welcomeContext = { states: serving.states, feed, resumes, maxQueueBytes: limits.maxQueueBytes }
   return {
     idleTimeout: idleTimeoutSeconds,
     sendPingsAutomatically: true,
@@ -110,7 +109,19 @@ export function socketBehaviour(
         }, slowedMs).unref()
         return
       }
-      welcome(new NewSocket(ws, client, topic), welcomeContext)
+      welcome(
+        {
+          client,
+          outlet: ws,
+          together: send => ws.cork(send),
+          live: () => ws.subscribe(topic.name),
+          overrun() {
+            client.closedFor = 'slow'
+            ws.close()
+          },
+        },
+        { states: serving.states, feed, resumes, maxQueueBytes: limits.maxQueueBytes },
+      )
     },
 
     message(ws, message) {
@@ -143,32 +154,6 @@ export function socketBehaviour(
       leave(client, rate)
       if (topic.scope === 'listener') feed.leave(topic.key)
     },
-  }
-}
-
-/** A class, for thousands may come at once: of an object with closures each would leave five behind. */
-class NewSocket implements Newcomer {
-  readonly outlet: Socket
-  readonly client: Client
-  readonly #topic: Topic
-
-  constructor(ws: Socket, client: Client, topic: Topic) {
-    this.outlet = ws
-    this.client = client
-    this.#topic = topic
-  }
-
-  together(send: () => void): void {
-    this.outlet.cork(send)
-  }
-
-  live(): void {
-    this.outlet.subscribe(this.#topic.name)
-  }
-
-  overrun(): void {
-    this.client.closedFor = 'slow'
-    this.outlet.close()
   }
 }
 

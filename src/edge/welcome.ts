@@ -31,7 +31,7 @@ export type Newcomer = {
  * the upgrade too.
  */
 export function welcome(newcomer: Newcomer, context: WelcomeContext): void {
-  const { client } = newcomer
+  const { client, together } = newcomer
   const { topic, comeback } = client
   if (topic === null) return
   const { scope, key, selection } = topic
@@ -55,38 +55,33 @@ export function welcome(newcomer: Newcomer, context: WelcomeContext): void {
     else
       void found.then(found => {
         // It may have gone while the log was read.
-        if (client.topic !== null) newcomer.together(() => replay(found))
+        if (client.topic !== null) together(() => replay(found))
       })
   }
 }
 
 /** Sends what is owed as the client takes it, then lets it go live. */
-function catchUp(newcomer: Newcomer, owed: readonly Uint8Array[], maxQueueBytes: number): void {
-  const { client, outlet } = newcomer
+function catchUp(
+  { client, outlet, live, overrun }: Newcomer,
+  owed: readonly Uint8Array[],
+  maxQueueBytes: number,
+): void {
   const { topic } = client
   if (topic === null) return
   client.readUpTo = topic.published
-  const rest = sendAtOnce(outlet, owed)
-  // Sending may have closed it.
-  if (rest === null) newcomer.live()
-  if (rest === null || client.topic === null) return
-  const catchUp = new CatchUp(outlet, rest, maxQueueBytes, {
+  const catchUp = new CatchUp(outlet, owed, maxQueueBytes, {
     done() {
-      topic.catchingUp.delete(catchUp)
+      if (client.catchUp !== null) topic.catchingUp.delete(catchUp)
       client.catchUp = null
-      newcomer.live()
+      live()
     },
-    overrun: () => newcomer.overrun(),
+    overrun,
   })
+  const isDone = catchUp.pump()
+  if (isDone || client.topic === null) return
+  // Only now, for nearly all take everything at once.
   client.catchUp = catchUp
   topic.catchingUp.add(catchUp)
-}
-
-/** Nearly all clients take everything at once; null then, else what is still to be sent once it has drained. */
-function sendAtOnce(outlet: Outlet, owed: readonly Uint8Array[]): readonly Uint8Array[] | null {
-  for (const [index, bytes] of owed.entries())
-    if (outlet.send(bytes, false) !== 1) return owed.slice(index + 1)
-  return null
 }
 
 /** The current state of a channel or station: `next` before `now`, for some clients take every message for the current track. */

@@ -60,11 +60,9 @@ export class ChannelBucket {
       head.set(revisionHeader, String(value.revision))
     }
     try {
-      const subject = subjectPrefix + value.channelkey
-      const payload = value.json ?? ''
       await this.#connection.publisher.publish({
-        subject,
-        payload,
+        subject: subjectPrefix + value.channelkey,
+        payload: value.json ?? '',
         headers: head,
         timeoutMs: appendTimeoutMs,
       })

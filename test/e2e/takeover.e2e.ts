@@ -1,5 +1,4 @@
 // `npm run test:e2e`: five processes on one NATS: the active projector is killed, its successor is stopped for a while and goes on.
-
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'

@@ -1,5 +1,4 @@
 // An edge's life: loading, the log away, draining; and what a fault of ours does.
-
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, afterEach, before, describe, test } from 'node:test'

@@ -1,5 +1,4 @@
 // A real Icecast and a real source (Debian's icecast2 and ezstream) on a free port of loopback.
-
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -62,7 +62,8 @@ async function startEdge({ number, config, address }: Orders, stack: Stack, log:
   const { replicas, retention: retentionDays } = config
   const topology = await ensureTopology(connection, { replicas, retentionDays })
   const registry = new Registry(connection)
-  await stack.start({ id: 'registry', start: () => registry.start(), stop: () => registry.stop() })
+  // The edge starts it, once it has read what is shown.
+  await stack.start({ id: 'registry', start: async () => undefined, stop: () => registry.stop() })
   edge = new Edge({ config, connection, topology, registry, log, metrics, bindWhenLoaded: true })
   await stack.start(edge)
   return edge.port

@@ -54,7 +54,10 @@ export async function startRoles(stack: Stack, ground: Ground): Promise<Roles> {
   const mounts = new Mounts(connection)
   const events = new EventLog(connection, metrics)
   const roles: Roles = { registry, tokens }
-  await stack.start({ id: 'registry', start: () => registry.start(), stop: () => registry.stop() })
+  // An edge alone serves what is shown before it has read who there is, and reads that by itself.
+  const isEdgeAlone = config.natsUrl !== undefined && config.roles.every(role => role === 'edge')
+  const startRegistry = isEdgeAlone ? async () => undefined : () => registry.start()
+  await stack.start({ id: 'registry', start: startRegistry, stop: () => registry.stop() })
   // Credentials are only where they are needed.
   if (has('intake') || has('console'))
     await stack.start({ id: 'tokens', start: () => tokens.start(), stop: () => tokens.stop() })

@@ -148,7 +148,8 @@ const emptyTail = '"externalid":null,"extdata":null}'
  */
 export function endOfRecord(text: string, start: number): number {
   if (text.startsWith('null', start)) return start + 'null'.length
-  const tail = text.indexOf('"externalid":', start)
+  // Without its quote and its e, of which a record is full: so looking for it costs nothing beside reading the text.
+  const tail = text.indexOf('xternalid":', start) - 2
   return tail >= 0 && text.startsWith(emptyTail, tail) ? tail + emptyTail.length : -1
 }
 

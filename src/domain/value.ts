@@ -1,6 +1,13 @@
 // The values of the bucket `channel`: what was shown. One value, so now and next can never disagree.
 import { members } from './json.ts'
-import { decodeRecord, encodeRecord, endOfRecord, isEmptyNext, type MetadataRecord } from './record.ts'
+import {
+  decodeRecord,
+  encodeRecord,
+  endOfRecord,
+  isEmptyNext,
+  type MetadataRecord,
+  stationkeyOf,
+} from './record.ts'
 import type { Change, ChannelState, PendingNext, Play, PlayEntry } from './state.ts'
 
 export const valueVersion = 1
@@ -55,20 +62,60 @@ export type StoredValue = ValuePlace & {
   nextIsEmpty: boolean
 }
 
-/** What an edge needs of a value: no record is decoded. Throws on an unknown version. */
+/** No record is decoded. Throws on an unknown version. */
 export function readValue(json: string): StoredValue {
-  const raw = quickMembers(json) ?? members(json, 'send')
-  requireVersion(raw.get('v'))
-  const nextJson = rawOrNull(raw.get('next'))
+  const { v, event, done, prev, now, next, send } = partsOf(json)
+  requireVersion(v)
+  const nextJson = rawOrNull(next)
   return {
-    event: Number(raw.get('event')),
-    done: raw.get('done') === 'true',
-    prev: Number(raw.get('prev')),
-    send: JSON.parse(raw.get('send') ?? '[]'),
-    nowJson: rawOrNull(raw.get('now')),
+    event: Number(event),
+    done: done === 'true',
+    prev: Number(prev),
+    send: sendOf(send),
+    nowJson: rawOrNull(now),
     nextJson,
-    nextIsEmpty: nextJson?.includes('"song":""') === true && isEmptyNext(JSON.parse(nextJson)),
+    nextIsEmpty: nextJson !== null && isEmptyNextJson(nextJson),
   }
+}
+
+/** What an edge keeps of a value: the bytes that go to players. */
+export type ShownValue = {
+  send: StoredValue['send']
+  now: ShownRecord | null
+  next: ShownRecord | null
+  nextIsEmpty: boolean
+}
+
+/** A record as it goes to players. */
+export type ShownRecord = { readonly bytes: Uint8Array; readonly stationkey: string }
+
+/**
+ * What an edge needs of a value's bytes; no more of them is kept than the two records. An edge that starts reads as many
+ * values as there are channels, so each is looked at once, as bytes. Throws on an unknown version.
+ */
+export function readShown(bytes: Buffer): ShownValue {
+  // Every byte is a character of it, and no part of a character beyond ASCII looks like one of those that are searched for.
+  const text = bytes.toString('latin1')
+  const { v, now, next, send } = partsOf(text)
+  requireVersion(v)
+  const [nowLatin, nextLatin] = [rawOrNull(now), rawOrNull(next)]
+  // Of their own: a slice of what came, or of Node's shared pool, would keep much more alive for as long as the channel is quiet.
+  const own = Buffer.allocUnsafeSlow((nowLatin?.length ?? 0) + (nextLatin?.length ?? 0))
+  const nowBytes = own.write(nowLatin ?? '', 'latin1')
+  own.write(nextLatin ?? '', nowBytes, 'latin1')
+  return {
+    send: sendOf(send),
+    now: nowLatin === null ? null : { bytes: own.subarray(0, nowBytes), stationkey: stationkeyOf(nowLatin) },
+    next: nextLatin === null ? null : { bytes: own.subarray(nowBytes), stationkey: stationkeyOf(nextLatin) },
+    nextIsEmpty: nextLatin !== null && isEmptyNextJson(nextLatin),
+  }
+}
+
+/** The source texts of the members that are read. */
+type Parts = Record<'v' | 'event' | 'done' | 'prev' | 'now' | 'next' | 'send', string | undefined>
+
+function partsOf(json: string): Parts {
+  return quickParts(json) ?? (Object.fromEntries(members(json, 'send')) as Parts)
 }
 
 const untilNow = /^\{"v":(1),"event":(\d+),"done":(true|false),"prev":(\d+),"now":/
@@ -76,27 +123,30 @@ const untilNext = ',"next":'
 const untilSend = ',"send":'
 
 /**
- * The same as members(json, 'send') of a value from encodeValue, without looking at each character: an edge with
- * 100,000 channels reads as many at its start. null where its records are not of the usual form.
+ * The same as members(json, 'send') of a value from encodeValue, without looking at each character. null where its
+ * records are not of the usual form.
  */
-function quickMembers(json: string): Map<string, string> | null {
+function quickParts(json: string): Parts | null {
   const [head, v, event, done, prev] = untilNow.exec(json) ?? []
   if (head === undefined) return null
   const nowEnd = endOfRecord(json, head.length)
   if (nowEnd < 0 || !json.startsWith(untilNext, nowEnd)) return null
-  const next = nowEnd + untilNext.length
-  const nextEnd = endOfRecord(json, next)
+  const nextStart = nowEnd + untilNext.length
+  const nextEnd = endOfRecord(json, nextStart)
   if (nextEnd < 0 || !json.startsWith(untilSend, nextEnd)) return null
-  const send = nextEnd + untilSend.length
-  return new Map([
-    ['v', v],
-    ['event', event],
-    ['done', done],
-    ['prev', prev],
-    ['now', json.slice(head.length, nowEnd)],
-    ['next', json.slice(next, nextEnd)],
-    ['send', json.slice(send, json.indexOf(']', send) + 1)],
-  ] as [string, string][])
+  const sendStart = nextEnd + untilSend.length
+  const now = json.slice(head.length, nowEnd)
+  const next = json.slice(nextStart, nextEnd)
+  const send = json.slice(sendStart, json.indexOf(']', sendStart) + 1)
+  return { v, event, done, prev, now, next, send }
+}
+
+function sendOf(send: string | undefined): StoredValue['send'] {
+  return JSON.parse(send ?? '[]')
+}
+
+function isEmptyNextJson(json: string): boolean {
+  return json.includes('"song":""') && isEmptyNext(JSON.parse(json))
 }
 
 /** A value with the reducer's state, for the projector. Throws on an unknown version. */

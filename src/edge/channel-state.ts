@@ -1,12 +1,8 @@
 // What is shown now, as bytes ready to send. JSON is touched once per change, never per client.
 import type { Tracktype } from '../domain/event.ts'
-import { stationkeyOf } from '../domain/record.ts'
-import { readValue } from '../domain/value.ts'
+import { readShown, type ShownRecord } from '../domain/value.ts'
 import type { Representation } from './headers.ts'
 import type { Selection } from './route.ts'
-
-/** A record as it goes to players. */
-export type ShownRecord = { readonly bytes: Uint8Array; readonly stationkey: string }
 
 /** What a poll of a channel or station asks for: JSON, or the text of one record. */
 export type AskedFor = Selection | 'text of now' | 'text of next'
@@ -66,15 +62,18 @@ export class ChannelStates {
    * Takes over a value of the bucket `channel` and returns what goes to sockets, in order.
    * Throws on one that cannot be read; the last state then stays.
    */
-  apply(channelkey: string, json: string): Frame[] {
-    const value = readValue(json)
-    const records = this.#records(value)
+  apply(channelkey: string, value: Buffer): Frame[] {
+    const read = readShown(value)
+    const now = this.#own(read.now)
+    const next = this.#own(read.next)
     this.remove(channelkey)
-    this.#put({ channelkey, now: records.now, next: value.nextIsEmpty ? null : records.next, answers: null })
-    return value.send.flatMap(type => {
-      const record = records[type]
-      return record === null ? [] : [{ channelkey, type, ...record }]
-    })
+    this.#put({ channelkey, now, next: read.nextIsEmpty ? null : next, answers: null })
+    const frames: Frame[] = []
+    for (const type of read.send) {
+      const record = type === 'now' ? now : next
+      if (record !== null) frames.push({ channelkey, type, ...record })
+    }
+    return frames
   }
 
   /** Forgets a channel. */
@@ -102,26 +101,21 @@ export class ChannelStates {
     }
   }
 
-  #records({ nowJson, nextJson }: { nowJson: string | null; nextJson: string | null }) {
-    // Of their own: a slice of Node's shared pool would keep 8 KiB alive for as long as the channel is quiet.
-    const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(nowJson ?? '') + Buffer.byteLength(nextJson ?? ''))
-    const nowBytes = bytes.write(nowJson ?? '')
-    bytes.write(nextJson ?? '', nowBytes)
+  /** With the one text of its stationkey, where there is one: what was read is a slice, and keeps the whole value alive. */
+  #own(record: ShownRecord | null): ShownRecord | null {
+    if (record === null) return null
+    const { bytes, stationkey } = record
     return {
-      now: this.#record(nowJson, bytes.subarray(0, nowBytes)),
-      next: this.#record(nextJson, bytes.subarray(nowBytes)),
+      bytes,
+      stationkey: this.#stations.get(stationkey)?.stationkey ?? Buffer.from(stationkey).toString(),
     }
-  }
-
-  #record(json: string | null, bytes: Uint8Array): ShownRecord | null {
-    if (json === null) return null
-    const stationkey = stationkeyOf(json)
-    // A copy, for a slice would keep all of the JSON alive.
-    const own = this.#stations.get(stationkey)?.stationkey ?? Buffer.from(stationkey).toString()
-    return { bytes, stationkey: own }
   }
 }
 
-function stationkeysOf(channel: ShownChannel): Set<string> {
-  return new Set(recordsOf(channel, 'all').map(record => record.stationkey))
+/** Usually one. */
+function stationkeysOf({ now, next }: ShownChannel): string[] {
+  const keys: string[] = []
+  if (now !== null) keys.push(now.stationkey)
+  if (next !== null && next.stationkey !== now?.stationkey) keys.push(next.stationkey)
+  return keys
 }

@@ -1,9 +1,10 @@
-// Whether a key is known: asked of the registry here, and only for what is not yet seen here of the log (rule 20).
+// Whether a key is known: asked of what is seen here of the log, and only for the rest of the registry there (rule 20).
 import { Problem } from '../api/errors.ts'
 import { isKey, isMetaid } from '../domain/keys.ts'
 import { LogUnavailable } from '../log/connection.ts'
 import type { Registry } from '../log/registry.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { ChannelStates } from './channel-state.ts'
 import type { Scope } from './route.ts'
 
 /** Look-ups in the log at once; past it, unknown keys get 503. */
@@ -11,11 +12,13 @@ export const maxLookups = 256
 
 export class Directory {
   readonly #registry: Registry
+  readonly #states: ChannelStates
   readonly #metrics: Metrics
   #lookups = 0
 
-  constructor(registry: Registry, metrics: Metrics) {
+  constructor(registry: Registry, states: ChannelStates, metrics: Metrics) {
     this.#registry = registry
+    this.#states = states
     this.#metrics = metrics
   }
 
@@ -29,10 +32,16 @@ export class Directory {
       if (!isMetaid(key)) throw new Problem('not-found', 'This can be no metaid.')
       return callback()
     }
-    const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
-    if (seen !== undefined) return callback()
+    if (this.#isSeen(scope, key)) return callback()
     if (!isKey(key)) throw unknown(scope)
     return this.#lookUp(scope, key).then(callback)
+  }
+
+  /** While the registry is still being read, what is shown is known too: not all who come back at once may have to ask. */
+  #isSeen(scope: 'channel' | 'station', key: string): boolean {
+    const registry = this.#registry
+    if ((scope === 'channel' ? registry.channel(key) : registry.station(key)) !== undefined) return true
+    return !registry.isWhole && this.#states[scope](key) !== undefined
   }
 
   async #lookUp(scope: 'channel' | 'station', key: string): Promise<void> {

@@ -37,7 +37,7 @@ export type EdgeOptions = {
     Partial<Pick<Config, 'shareEdgePort'>>
   connection: LogConnection
   topology: Topology
-  /** Started. */
+  /** Where it is not started yet, the edge reads it behind what is shown, which is what nearly all ask for. */
   registry: Registry
   log: Logger
   metrics: Metrics
@@ -81,7 +81,7 @@ export class Edge implements Service {
 
   constructor(options: EdgeOptions) {
     this.#options = options
-    this.#directory = new Directory(options.registry, options.metrics)
+    this.#directory = new Directory(options.registry, this.#states, options.metrics)
     this.#listeners = new Listeners(options.connection)
     this.#history = new EdgeHistory(options)
     this.#recent = new Recent(options.recentLimits)
@@ -123,6 +123,7 @@ export class Edge implements Service {
     })
     this.#loaded = true
     if (bindWhenLoaded) await bind()
+    if (!registry.isWhole) void registry.start().then(() => this.#forgetRemoved())
   }
 
   /** The log away is no reason: the edge goes on serving what it knows. */
@@ -236,7 +237,7 @@ export class Edge implements Service {
     const { log, metrics, registry } = this.#options
     if (value === null) {
       // A marker can be late: the channel may have been made anew, and then its clients are not those of the old one.
-      if (registry.channel(channelkey) === undefined) this.#removeChannel(channelkey)
+      if (registry.isWhole && registry.channel(channelkey) === undefined) this.#removeChannel(channelkey)
       else this.#states.remove(channelkey)
       return []
     }
@@ -247,6 +248,11 @@ export class Edge implements Service {
       log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')
       return []
     }
+  }
+
+  /** What was removed while the registry was being read. */
+  #forgetRemoved(): void {
+    for (const channelkey of this.#options.registry.removedChannels()) this.#removeChannel(channelkey)
   }
 
   #removeChannel(channelkey: string): void {

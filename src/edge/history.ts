@@ -61,7 +61,7 @@ export class EdgeHistory {
   /** A change of a channel, in the order of the log. */
   changed({ channelkey, sequence, value }: ChannelUpdate): void {
     if (!this.#newest.follows(channelkey)) return
-    this.#newest.changed(channelkey, value === null ? null : historyValueOf(sequence, value))
+    this.#newest.changed(channelkey, value === null ? null : historyValueOf(sequence, value.toString()))
   }
 
   stop(): Promise<void> {
@@ -83,7 +83,7 @@ export class EdgeHistory {
     requireLoaded(serving)
     await serving.directory.whenKnown(route.scope, route.key, () => undefined)
     const parameters = new URLSearchParams(query)
-    const { channels, zone } = this.#visible(route)
+    const { channels, zone } = await this.#visible(route)
     const { filter, ...place } = readHistoryQuery(parameters, {
       nowMs: Date.now(),
       zone,
@@ -104,30 +104,40 @@ export class EdgeHistory {
   }
 
   /** The channels whose history players may see; of those of a station, the ones that are not off. */
-  #visible({ scope, key }: HistoryRoute): { channels: HistoryChannel[]; zone: string } {
+  async #visible({ scope, key }: HistoryRoute): Promise<{ channels: HistoryChannel[]; zone: string }> {
     if (scope === 'station') {
+      // Which channels a station has, only the whole registry tells.
+      if (!this.#registry.isWhole) throw new Problem('loading', undefined, { retryAfter: 1 })
       const zone = this.#registry.station(key)?.value.timezone ?? 'UTC'
       const channels = this.#registry.channels(key).filter(({ history }) => history !== 'off')
       return { channels: channels.map(historyChannel), zone }
     }
-    const channel = this.#registry.channel(key)?.value
+    const channel = (await logged(this.#registry.findChannel(key)))?.value
     if (channel === undefined) throw new Problem('unknown-channel')
     if (channel.history === 'off')
       throw new Problem('not-found', 'The history of this channel is not public.')
-    const station = this.#registry.station(channel.station)?.value
+    const station = (await logged(this.#registry.findStation(channel.station)))?.value
     return { channels: [historyChannel(channel)], zone: station ? zoneOf(channel, station) : 'UTC' }
   }
 
   async #page(request: HistoryRequest): Promise<HistoryPage> {
     try {
-      return await this.#history.page(request)
+      return await logged(this.#history.page(request))
     } catch (error) {
-      if (error instanceof LogUnavailable)
-        throw new Problem('unavailable', 'The history cannot be read now.', { retryAfter: 1 })
       if (!(error instanceof TooManyReads)) throw error
       this.#metrics.edgeRejected.inc({ limit: 'history' })
       throw new Problem('too-many-reads', undefined, { retryAfter: 1 })
     }
+  }
+}
+
+/** What is read of the log. Rejects with 503 where the log does not answer. */
+async function logged<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading
+  } catch (error) {
+    if (!(error instanceof LogUnavailable)) throw error
+    throw new Problem('unavailable', 'The history cannot be read now.', { retryAfter: 1 })
   }
 }
 

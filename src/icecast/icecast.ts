@@ -82,7 +82,7 @@ export class Icecast implements Service {
       return
     }
     try {
-      const { nowJson, send } = readValue(value)
+      const { nowJson, send } = readValue(value.toString())
       if (nowJson === null) return
       const title = titleOf(decodeRecord(nowJson))
       // A new play of the same text is sent too: something else may have written to the stream meanwhile.

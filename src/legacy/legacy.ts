@@ -84,7 +84,7 @@ export class Legacy implements Service {
     const listeners = new Listeners(connection)
     // An edge may run in this process too, and its numbers are its own.
     const own = { ...metrics, edgeFollowed: metrics.legacyFollowed, edgeRejected: metrics.legacyRejected }
-    const directory = new Directory(registry, own)
+    const directory = new Directory(registry, this.#states, own)
     const feed = new ListenerFeed({
       listeners,
       states,

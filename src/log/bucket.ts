@@ -28,6 +28,7 @@ export class Bucket<T> {
   readonly #listeners = new Set<BucketListener<T>>()
   readonly #follower: Follower
   readonly #ready: Promise<void>
+  #started: Promise<void> | undefined
   #caughtUp = false
 
   constructor(connection: LogConnection, name: string) {
@@ -44,10 +45,15 @@ export class Bucket<T> {
     })
   }
 
-  /** Resolves when all of it is read; keeps following. */
-  async start(): Promise<void> {
-    await this.#follower.start()
-    await this.#ready
+  /** Begins to follow, once; resolves when all of it is read, and keeps following. */
+  start(): Promise<void> {
+    this.#started ??= this.#follower.start().then(() => this.#ready)
+    return this.#started
+  }
+
+  /** Whether all of it was read: a key that is not here is then one that was not there. */
+  get isWhole(): boolean {
+    return this.#caughtUp
   }
 
   stop(): void {
@@ -70,6 +76,11 @@ export class Bucket<T> {
       const entry = key.startsWith(prefix) ? entryOf(known) : undefined
       if (entry !== undefined) yield [key, entry]
     }
+  }
+
+  /** The keys that are known to have been removed. */
+  *removed(prefix: string): Iterable<string> {
+    for (const [key, { value }] of this.#known) if (value === undefined && key.startsWith(prefix)) yield key
   }
 
   /** Like get, but a key not seen here is looked up before it is said to be missing; that is remembered for 1 s. Throws LogUnavailable. */

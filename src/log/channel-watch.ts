@@ -7,8 +7,8 @@ export type ChannelUpdate = {
   channelkey: string
   /** Sequence in KV_channel. */
   sequence: number
-  /** The value's JSON; null for a delete marker. */
-  value: string | null
+  /** The value's JSON, to be read at once: its memory is that of all that came with it. null for a delete marker. */
+  value: Buffer | null
 }
 
 export type ChannelWatchHandlers = {
@@ -27,7 +27,7 @@ export async function watchChannels(
 ): Promise<{ stop(): Promise<void> }> {
   const follower = new Follower(connection, 'channel', {
     update({ key, sequence, data }) {
-      const value = data === null ? null : Buffer.from(data.buffer, data.byteOffset, data.length).toString()
+      const value = data === null ? null : Buffer.from(data.buffer, data.byteOffset, data.length)
       handlers.update({ channelkey: key, sequence, value })
     },
     caughtUp: () => handlers.caughtUp(),

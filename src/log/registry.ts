@@ -20,9 +20,14 @@ export class Registry {
     this.#bucket = new Bucket(connection, 'registry')
   }
 
-  /** Resolves when the whole registry is read; keeps following it. */
+  /** Begins to follow the registry, once; resolves when all of it is read. */
   start(): Promise<void> {
     return this.#bucket.start()
+  }
+
+  /** Whether all of it was read. Until then what is not here may be there: findChannel and findStation tell. */
+  get isWhole(): boolean {
+    return this.#bucket.isWhole
   }
 
   async stop(): Promise<void> {
@@ -46,6 +51,11 @@ export class Registry {
 
   channel(key: string): RegistryEntry<Channel> | undefined {
     return this.#bucket.get(channelPrefix + key) as RegistryEntry<Channel> | undefined
+  }
+
+  /** The channels that are known to have been removed, and not made anew. */
+  *removedChannels(): Iterable<string> {
+    for (const key of this.#bucket.removed(channelPrefix)) yield key.slice(channelPrefix.length)
   }
 
   /** Ordered by key. */

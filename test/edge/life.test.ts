@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { freePort } from '../../deploy/local/ports.ts'
+import { plainChannel } from '../../src/domain/registry.ts'
 import { maxLookups } from '../../src/edge/directory.ts'
 import { loadableUws, loadUws } from '../../src/edge/uws.ts'
 import { Registry } from '../../src/log/registry.ts'
@@ -28,6 +29,40 @@ test('the build of the library: the best that loads; one that does not is one cl
     () => loadUws('uWebSockets.js'),
     (error: Error) => error instanceof StartError && !error.message.includes('\n'),
   )
+})
+
+test('the registry unread: what is shown is served, the rest is looked up; what was removed meanwhile goes (rule 20)', async context => {
+  const own = await createWorld()
+  context.after(() => own.close())
+  for (const key of ['a', 'b']) await own.show(key, { song: key }, null, ['now'])
+  const { streams } = own.connection.jsm
+  const { config } = await streams.info('KV_registry')
+  await streams.delete('KV_registry')
+  const registry = new Registry(own.connection)
+  context.after(() => registry.stop())
+  const { edge, url } = await own.edge({ registry })
+  assert.deepEqual([edge.unready(), registry.isWhole], [null, false])
+  const status = async (path: string) => (await fetch(`${url}/metadata/${path}`)).status
+  assert.equal(await status('channel/a.json'), 200)
+  assert.equal(await status('station/one.json'), 200)
+  assert.equal(await status('station/one/history.json'), 503)
+  const listener = await Listener.open(`${url}/metadata/channel/b`)
+  await listener.records(1)
+
+  await streams.add(config)
+  // As another process of the service that was there before.
+  const other = new Registry(own.connection)
+  await other.start()
+  context.after(() => other.stop())
+  for (const key of ['b', 'a', 'silent']) await other.putChannel(plainChannel(key, 'one'))
+  assert.equal(await status('channel/silent.json'), 204)
+  const closed = listener.closed()
+  await other.removeChannel('b')
+  assert.equal((await closed).code, 4404)
+  await until(() => registry.isWhole)
+  assert.equal(await status('channel/a.json'), 200)
+  assert.equal(await status('channel/b.json'), 404)
+  assert.equal(await status('channel/a/history.json'), 200)
 })
 
 for (const uws of loadableUws()) {

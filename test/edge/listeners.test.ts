@@ -91,10 +91,8 @@ function change(states: ChannelStates, song: string): Frame[] {
     JSON.stringify({ type, song: text, artist: 'x', session: '', mount: '', stationkey: 'one' })
   const now = record('now', song)
   const next = record('next', `${song}+`)
-  return states.apply(
-    'a',
-    `{"v":1,"event":1,"done":true,"prev":0,"now":${now},"next":${next},"send":["next","now"],"play":null,"warnings":[],"state":{}}`,
-  )
+  const value = `{"v":1,"event":1,"done":true,"prev":0,"now":${now},"next":${next},"send":["next","now"],"play":null,"warnings":[],"state":{}}`
+  return states.apply('a', Buffer.from(value))
 }
 
 test("a channel's change reaches its listeners in slices, behind the channel's own sockets, in order", async () => {

@@ -57,7 +57,7 @@ test('the snapshot has the last value of each key, then changes follow', async c
   const seen = await watch(context)
   await until('caught up', () => seen.caughtUp === 1)
   assert.deepEqual(
-    seen.updates.map(({ channelkey, value }) => [channelkey, value]),
+    seen.updates.map(({ channelkey, value }) => [channelkey, value?.toString() ?? null]),
     [16, 17, 18, 19].map(i => [`key${i % 4}`, `value ${i}`]),
   )
   assert.equal(seen.atCatchUp, 4)

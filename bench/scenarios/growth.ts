@@ -1,7 +1,7 @@
 // What more channels cost: per delivery, per poll, per push.
 import { Generator } from '../harness/generator.ts'
-import { median } from '../harness/measure.ts'
-import { startService } from '../harness/processes.ts'
+import { medianOf } from '../harness/measure.ts'
+import { type Server, startService } from '../harness/processes.ts'
 import { atMost, figure, type Scenario } from '../harness/rows.ts'
 import {
   createWorld,
@@ -17,24 +17,30 @@ import { connections } from './polls.ts'
 const sizes = [100, 1_000, 10_000, 100_000]
 const audienceChannels = 100
 const audience = 1_000
-const rounds = 3
+const rounds = 7
+
+/** What is measured of one size, µs of CPU. */
+type Costs = { delivery: number; poll: number; push: number }
 
 export const growth: Scenario = {
   name: 'growth',
   title: 'Growth with the number of channels',
   about:
-    '100 to 100,000 channels with now and next. Deliveries: 1,000 WebSockets on 100 of them, which change in turn. Polls ' +
-    'and pushes go round all channels. CPU of the process, in µs; the figure is the highest over the lowest.',
+    '100 to 100,000 channels with now and next, all four sizes up at once and measured in turn, seven times. Deliveries: 1,000 WebSockets ' +
+    'on 100 of them, which change in turn. Polls and pushes go round all channels. CPU of the process, in µs; the figure is the highest over the lowest.',
   async run(report) {
-    const found: { delivery: number; poll: number; push: number }[] = []
-    for (const channels of sizes) {
-      const world = await createWorld({ channels, tokens: true })
-      const ofEdge = await measureEdge(world, channels)
-      found.push({ ...ofEdge, push: await measureIntake(world, channels) })
-      await world.stop()
-    }
+    const grown = []
+    for (const channels of sizes) grown.push(await grow(channels))
+    const found: Costs[][] = sizes.map(() => [])
+    for (let round = 0; round < rounds; round++)
+      for (const turn of sizes.keys()) {
+        const at = (turn + round) % sizes.length
+        const costs = await grown[at]?.measure()
+        if (costs !== undefined) found[at]?.push(costs)
+      }
+    for (const size of grown) await size.stop()
     for (const name of ['delivery', 'poll', 'push'] as const) {
-      const list = found.map(each => each[name])
+      const list = found.map(costs => medianOf(costs, each => each[name]))
       const from = sizes
         .map((size, at) => `${size.toLocaleString('en')}: ${figure(list[at] ?? 0)}`)
         .join(', ')
@@ -44,8 +50,40 @@ export const growth: Scenario = {
   },
 }
 
-async function measureEdge(world: World, channels: number): Promise<{ delivery: number; poll: number }> {
+/** An edge and an intake with this many channels, warm. */
+async function grow(channels: number): Promise<{ measure(): Promise<Costs>; stop(): Promise<void> }> {
+  const world = await createWorld({ channels, tokens: true })
   const edge = await startService('edge', world.nats.url)
+  const intake = await startService('intake', world.nats.url)
+  const publisher = await audienceOf(edge, world, channels)
+  const each = (message: (channel: number) => Buffer) =>
+    Array.from({ length: channels }, (_, channel) => message(channel))
+  const polls = await asker(
+    edge,
+    each(channel => getMessage(`/metadata/channel/${keyOf(channel)}.json`)),
+  )
+  const pushes = await asker(intake, each(pushMessage))
+  // Once around, so that every answer is made.
+  await polls.ask(1 + channels / 20_000)
+  await pushes.ask(4)
+  return {
+    async measure() {
+      const { serverCpu, delivered } = await publisher.lock(2_000)
+      return { delivery: (serverCpu / delivered) * 1e6, poll: await polls.ask(1), push: await pushes.ask(2) }
+    },
+    async stop() {
+      publisher.stop()
+      polls.stop()
+      pushes.stop()
+      await edge.stop()
+      await intake.stop()
+      await world.stop()
+    },
+  }
+}
+
+/** A generator with the WebSockets connected, which publishes to their channels. */
+async function audienceOf(edge: Server, world: World, channels: number): Promise<Generator> {
   const generator = new Generator()
   await generator.server(edge.pid)
   await generator.connect({
@@ -62,40 +100,24 @@ async function measureEdge(world: World, channels: number): Promise<{ delivery: 
   )
   await generator.wires(world.address, 'nats')
   await generator.lock(3_000)
-  const deliveries: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const { serverCpu, delivered } = await generator.lock(1_000)
-    deliveries.push((serverCpu / delivered) * 1e6)
-  }
-  await generator.messages(
-    Array.from({ length: channels }, (_, channel) => getMessage(`/metadata/channel/${keyOf(channel)}.json`)),
-  )
-  await generator.wires(edge.address, 'http', connections)
-  // Once around, so that every answer is made.
-  await generator.closed(1 + channels / 20_000)
-  const polls: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const { serverCpu, answers } = await generator.closed(1)
-    polls.push((serverCpu / answers) * 1e6)
-  }
-  generator.stop()
-  await edge.stop()
-  return { delivery: median(deliveries), poll: median(polls) }
+  return generator
 }
 
-async function measureIntake(world: World, channels: number): Promise<number> {
-  const intake = await startService('intake', world.nats.url)
+/** Asks a server over and over; `ask` resolves to the µs of CPU that an answer takes. */
+async function asker(
+  server: Server,
+  messages: Buffer[],
+): Promise<{ ask(seconds: number): Promise<number>; stop(): void }> {
   const generator = new Generator()
-  await generator.server(intake.pid)
-  await generator.messages(Array.from({ length: channels }, (_, channel) => pushMessage(channel)))
-  await generator.wires(intake.address, 'http', 64)
-  await generator.closed(4)
-  const pushes: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const { serverCpu, answers } = await generator.closed(2)
-    pushes.push((serverCpu / answers) * 1e6)
+  await generator.server(server.pid)
+  await generator.messages(messages)
+  return {
+    async ask(seconds) {
+      // Open ones would be closed as idle while the other sizes are measured.
+      await generator.wires(server.address, 'http', connections)
+      const { serverCpu, answers } = await generator.closed(seconds)
+      return (serverCpu / answers) * 1e6
+    },
+    stop: () => generator.stop(),
   }
-  generator.stop()
-  await intake.stop()
-  return median(pushes)
 }

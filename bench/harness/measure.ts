@@ -1,14 +1,14 @@
 // A against B in the same minutes: turn about, so that what else the machine does falls on both.
 
-export type Compared<T> = { a: T[]; b: T[] }
+export type Compared<A, B = A> = { a: A[]; b: B[] }
 
 /** Rounds of A and B; the second goes first in every other one. */
 export async function alternate<A, B>(
   rounds: number,
   a: () => Promise<A>,
   b: () => Promise<B>,
-): Promise<{ a: A[]; b: B[] }> {
-  const taken: { a: A[]; b: B[] } = { a: [], b: [] }
+): Promise<Compared<A, B>> {
+  const taken: Compared<A, B> = { a: [], b: [] }
   for (let round = 0; round < rounds; round++) {
     if (round % 2 === 0) taken.a.push(await a())
     taken.b.push(await b())

@@ -9,6 +9,7 @@ import {
 } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { askPatiently, asLogError, failureOf, type LogConnection, messageOf } from './connection.ts'
+import { deliveredOf } from './delivered.ts'
 import { type RawEvent, rawEventOf } from './event-log.ts'
 import { streams } from './topology.ts'
 
@@ -35,7 +36,6 @@ const maxAckPending = 2_048
 const ackWaitMs = 3_000
 const pinHeader = 'Nats-Pin-Id'
 const retryMs = 1_000
-const nanosPerMs = 1_000_000n
 
 const settings = {
   filter_subject: 'event.>',
@@ -131,19 +131,12 @@ export class EventConsumer {
 
   #take(message: JsMsg): void {
     if (this.#stopped) return
-    const { headers, info } = message
+    const { subject, headers, data } = message
+    const { sequence, storedMs, pending } = deliveredOf(message)
     this.#handle({
-      ...rawEventOf({
-        subject: message.subject,
-        sequence: message.seq,
-        // As a bigint: a number of nanoseconds is rounded, now and then over a millisecond, and the same event read
-        // directly would then have another time.
-        storedMs: Number(message.timestampNanos / nanosPerMs),
-        headers,
-        data: message.data,
-      }),
+      ...rawEventOf({ subject, sequence, storedMs, headers, data }),
       pin: headers?.get(pinHeader) ?? '',
-      pending: info.pending,
+      pending,
       ack: () => {
         // A closed connection refuses by throwing; the event then comes again.
         if (!this.#connection.nc.isClosed()) message.ack()

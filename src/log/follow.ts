@@ -2,6 +2,7 @@
 import { AckPolicy, DeliverPolicy, type JsMsg, type PushConsumer } from '@nats-io/jetstream'
 import { createInbox, nanos, nuid } from '@nats-io/transport-node'
 import { failureOf, type LogConnection, messageOf } from './connection.ts'
+import { deliveredOf } from './delivered.ts'
 
 export type Followed = {
   key: string
@@ -130,18 +131,18 @@ export class Follower {
 
   #take(generation: number, message: JsMsg): void {
     if (generation !== this.#generation) return
-    if (message.info.deliverySequence !== ++this.#delivered)
-      this.#retryLater(generation, 'a message was missed')
-    if (generation !== this.#generation || message.seq <= this.#last) return
-    this.#last = message.seq
+    const { sequence, delivery, pending } = deliveredOf(message)
+    if (delivery !== ++this.#delivered) this.#retryLater(generation, 'a message was missed')
+    if (generation !== this.#generation || sequence <= this.#last) return
+    this.#last = sequence
     const { data } = message
     this.#handlers.update({
       key: message.subject.slice(this.#prefixLength),
-      sequence: message.seq,
+      sequence,
       // A marker is empty, and no value is; so the headers of values need not be read.
       data: data.length === 0 && isMarker(message.headers) ? null : data,
     })
-    if (message.info.pending === 0) this.#setCaughtUp()
+    if (pending === 0) this.#setCaughtUp()
   }
 
   #setCaughtUp(): void {

@@ -13,6 +13,8 @@ export type Answers = Map<AskedFor, Representation | null>
 /** One channel's state after one change; another change makes another one. */
 export type ShownChannel = {
   readonly channelkey: string
+  /** Sequence in KV_channel of the value that made it. */
+  readonly sequence: number
   readonly now: ShownRecord | null
   /** Never the empty record: that is sent once and stands for null (rule 16). */
   readonly next: ShownRecord | null
@@ -21,7 +23,7 @@ export type ShownChannel = {
 }
 
 /**
- * The channels of which some record names this station, in ascending position. A record belongs to the station that
+ * The channels of which some record names this station. A record belongs to the station that
  * it names, not to the one that the registry names by now (rule 19: a change shows with the next push). That is a
  * pure function of the log, so that every edge gives the same answer, live or from a snapshot.
  */
@@ -34,6 +36,11 @@ export type ShownStation = {
 
 /** A record that goes to sockets. */
 export type Frame = ShownRecord & { readonly channelkey: string; readonly type: Tracktype }
+
+/** The channels of a station in ascending position. */
+export function channelsOf({ channels }: ShownStation): ShownChannel[] {
+  return [...channels.values()].sort((a, b) => a.sequence - b.sequence)
+}
 
 /** The records of a channel that are asked for, `now` first (rule 21). */
 export function recordsOf({ now, next }: ShownChannel, selection: Selection): ShownRecord[] {
@@ -59,15 +66,14 @@ export class ChannelStates {
   }
 
   /**
-   * Takes over a value of the bucket `channel` and returns what goes to sockets, in order.
+   * Takes over a value of the bucket `channel`, of this sequence, and returns what goes to sockets, in order.
    * Throws on one that cannot be read; the last state then stays.
    */
-  apply(channelkey: string, value: Buffer): Frame[] {
+  apply(channelkey: string, value: Buffer, sequence: number): Frame[] {
     const read = readShown(value)
     const now = this.#own(read.now)
     const next = this.#own(read.next)
-    this.remove(channelkey)
-    this.#put({ channelkey, now, next: read.nextIsEmpty ? null : next, answers: null })
+    this.#put({ channelkey, sequence, now, next: read.nextIsEmpty ? null : next, answers: null })
     const frames: Frame[] = []
     for (const type of read.send) {
       const record = type === 'now' ? now : next
@@ -81,24 +87,35 @@ export class ChannelStates {
     const channel = this.#channels.get(channelkey)
     if (channel === undefined) return
     this.#channels.delete(channelkey)
-    for (const stationkey of stationkeysOf(channel)) {
-      const station = this.#stations.get(stationkey)
-      if (station === undefined) continue
-      station.channels.delete(channelkey)
-      station.answers = null
-      if (station.channels.size === 0) this.#stations.delete(stationkey)
-    }
+    for (const stationkey of stationkeysOf(channel)) this.#leave(stationkey, channelkey)
   }
 
-  /** A map keeps the order of insertion, so a channel that was removed first comes last: by ascending position. */
+  /**
+   * In the place of its last state, where there is one: what is deleted from a map and set again makes it grow, and be
+   * made anew, with every change (ADR 0009).
+   */
   #put(channel: ShownChannel): void {
-    this.#channels.set(channel.channelkey, channel)
-    for (const stationkey of stationkeysOf(channel)) {
+    const { channelkey } = channel
+    const before = this.#channels.get(channelkey)
+    const stationkeys = stationkeysOf(channel)
+    for (const stationkey of before === undefined ? [] : stationkeysOf(before))
+      if (!stationkeys.includes(stationkey)) this.#leave(stationkey, channelkey)
+    this.#channels.set(channelkey, channel)
+    for (const stationkey of stationkeys) {
       const station = this.#stations.get(stationkey) ?? { stationkey, channels: new Map(), answers: null }
-      station.channels.set(channel.channelkey, channel)
+      station.channels.set(channelkey, channel)
       station.answers = null
       this.#stations.set(stationkey, station)
     }
+  }
+
+  /** No record of the channel names the station any more. */
+  #leave(stationkey: string, channelkey: string): void {
+    const station = this.#stations.get(stationkey)
+    if (station === undefined) return
+    station.channels.delete(channelkey)
+    station.answers = null
+    if (station.channels.size === 0) this.#stations.delete(stationkey)
   }
 
   /** With the one text of its stationkey, where there is one: what was read is a slice, and keeps the whole value alive. */

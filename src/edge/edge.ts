@@ -242,7 +242,7 @@ export class Edge implements Service {
       return []
     }
     try {
-      return this.#states.apply(channelkey, value)
+      return this.#states.apply(channelkey, value, sequence)
     } catch (error) {
       metrics.edgeSkipped.inc()
       log.error({ err: error, channelkey, sequence }, 'edge: a value cannot be read; the last one stays')

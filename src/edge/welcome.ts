@@ -1,7 +1,7 @@
 // What a new socket or stream is sent first, and how it goes live from there (rules 24 to 26).
 import type { Client, Wanted } from './audience.ts'
 import { CatchUp, type Outlet } from './catch-up.ts'
-import { type ChannelStates, recordsOf, type ShownChannel } from './channel-state.ts'
+import { type ChannelStates, channelsOf, recordsOf, type ShownChannel } from './channel-state.ts'
 import type { ListenerFeed } from './listener-feed.ts'
 import { gapMessage, type Replay, type Resumes } from './resume.ts'
 import type { Selection } from './route.ts'
@@ -91,8 +91,8 @@ export function snapshot({ scope, key, selection }: Wanted, states: ChannelState
     const channel = states.channel(key)
     return channel === undefined ? [] : wanted(channel).map(record => record.bytes)
   }
-  const channels = [...(states.station(key)?.channels.values() ?? [])]
-  return channels
+  const station = states.station(key)
+  return (station === undefined ? [] : channelsOf(station))
     .flatMap(wanted)
     .filter(record => record.stationkey === key)
     .map(record => record.bytes)

@@ -4,7 +4,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 
 type Exchange = { request: IncomingMessage; response: ServerResponse }
-type Conversation = { waiting: (() => void)[]; blocked: boolean; open: Set<Exchange> }
+/** Few are open, and for a moment: no Set (ADR 0009). */
+type Conversation = { waiting: (() => void)[]; blocked: boolean; open: Exchange[] }
 
 /** Requests of one connection that have no answer yet; nobody who pushes has nearly so many. */
 export const defaultMaxUnanswered = 32
@@ -22,9 +23,9 @@ export class Conversations {
     return (request, response) => {
       const conversation = this.#of(request.socket)
       const exchange = { request, response }
-      const isTooMany = conversation.open.size >= maxUnanswered
-      conversation.open.add(exchange)
-      response.once('close', () => conversation.open.delete(exchange))
+      const isTooMany = conversation.open.length >= maxUnanswered
+      conversation.open.push(exchange)
+      response.once('close', () => conversation.open.splice(conversation.open.indexOf(exchange), 1))
       if (isTooMany) return refuse(request.resume(), response)
       const run = () => {
         listener(request, response)
@@ -37,7 +38,7 @@ export class Conversations {
 
   /** Resolves when every request that arrived whole on this connection has its answer. */
   async answered(socket: Socket): Promise<void> {
-    const whole = [...this.#of(socket).open].filter(({ request }) => request.complete)
+    const whole = this.#of(socket).open.filter(({ request }) => request.complete)
     await Promise.all(
       whole.map(({ response }) => new Promise<void>(resolve => response.once('close', resolve))),
     )
@@ -46,7 +47,7 @@ export class Conversations {
   #of(socket: Socket): Conversation {
     const known = this.#conversations.get(socket)
     if (known !== undefined) return known
-    const fresh = { waiting: [], blocked: false, open: new Set<Exchange>() }
+    const fresh: Conversation = { waiting: [], blocked: false, open: [] }
     this.#conversations.set(socket, fresh)
     return fresh
   }

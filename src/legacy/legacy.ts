@@ -262,7 +262,7 @@ export class Legacy implements Service {
       return
     }
     try {
-      const frames = this.#states.apply(channelkey, value)
+      const frames = this.#states.apply(channelkey, value, sequence)
       for (const frame of frames) this.#subscriptions.deliver(frame)
       this.#feed.channelChanged(channelkey, frames)
     } catch (error) {

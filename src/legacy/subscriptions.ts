@@ -1,7 +1,12 @@
 // Who is subscribed to which of the old paths, and what they are sent. The state behind it is an edge's: what is
 // shown, whether a key is known, and the live records of single listeners.
-import type { ChannelStates, Frame } from '../edge/channel-state.ts'
-import { recordsOf, type ShownChannel } from '../edge/channel-state.ts'
+import {
+  type ChannelStates,
+  channelsOf,
+  type Frame,
+  recordsOf,
+  type ShownChannel,
+} from '../edge/channel-state.ts'
 import type { Directory } from '../edge/directory.ts'
 import type { ListenerFeed } from '../edge/listener-feed.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -99,7 +104,8 @@ export class Subscriptions {
     const wanted = (channel: ShownChannel) => recordsOf(channel, 'all').reverse()
     const channel = states.channel(key)
     if (scope === 'channel') return channel === undefined ? [] : wanted(channel).map(({ bytes }) => bytes)
-    return [...(states.station(key)?.channels.values() ?? [])]
+    const station = states.station(key)
+    return (station === undefined ? [] : channelsOf(station))
       .flatMap(wanted)
       .filter(({ stationkey }) => stationkey === key)
       .map(({ bytes }) => bytes)

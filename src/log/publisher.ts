@@ -23,6 +23,9 @@ export type Message = {
 }
 
 type Waiting = {
+  /** What stands behind the inbox in its reply subject: its slot, and a number of its own. */
+  token: string
+  slot: number
   message: Message
   timer: NodeJS.Timeout
   resolve(ack: Ack): void
@@ -36,9 +39,10 @@ const maxTogether = 8
 export class Publisher {
   readonly #nc: NatsConnection
   readonly #inbox: string
-  /** Sent, or about to be, and without an ack; by what stands behind the inbox in its reply subject. Callers bound it. */
-  readonly #waiting = new Map<string, Waiting>()
-  #outgoing: string[] = []
+  /** Sent, or about to be, and without an ack. Callers bound it. Slots, no Map (ADR 0009). */
+  readonly #waiting: (Waiting | undefined)[] = []
+  readonly #freeSlots: number[] = []
+  #outgoing: Waiting[] = []
   #count = 0
   #subscribed = false
 
@@ -57,11 +61,13 @@ export class Publisher {
   publish(message: Message): Promise<Ack> {
     if (this.#nc.isClosed()) return Promise.reject(new errors.ClosedConnectionError())
     this.#subscribe()
-    const token = (this.#count++).toString(36)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#fail(token, new errors.TimeoutError()), message.timeoutMs)
-      this.#waiting.set(token, { message, timer, resolve, reject })
-      const outgoing = this.#outgoing.push(token)
+      const slot = this.#freeSlots.pop() ?? this.#waiting.length
+      const token = `${slot}-${this.#count++}`
+      const timer = setTimeout(() => this.#fail(waiting, new errors.TimeoutError()), message.timeoutMs)
+      const waiting: Waiting = { token, slot, message, timer, resolve, reject }
+      this.#waiting[slot] = waiting
+      const outgoing = this.#outgoing.push(waiting)
       if (outgoing === maxTogether) this.#send()
       else if (outgoing === 1) setImmediate(() => this.#send())
     })
@@ -74,25 +80,27 @@ export class Publisher {
   }
 
   #send(): void {
-    const tokens = this.#outgoing
+    const outgoing = this.#outgoing
     this.#outgoing = []
-    for (const token of tokens) {
-      const message = this.#waiting.get(token)?.message
-      if (message === undefined) continue
-      const { subject, payload, headers } = message
+    for (const waiting of outgoing) {
+      if (!this.#isWaiting(waiting)) continue
+      const { subject, payload, headers } = waiting.message
       try {
         // A Buffer of the shared pool: of a string the client makes an array with memory of its own.
-        this.#nc.publish(subject, Buffer.from(payload), { headers, reply: this.#inbox + token })
+        this.#nc.publish(subject, Buffer.from(payload), { headers, reply: this.#inbox + waiting.token })
       } catch (error) {
-        this.#fail(token, error)
+        this.#fail(waiting, error)
       }
     }
   }
 
   #take(error: Error | null, message: Msg): void {
     if (error !== null) return
-    const waiting = this.#end(message.subject.slice(this.#inbox.length))
-    if (waiting === undefined) return
+    const token = message.subject.slice(this.#inbox.length)
+    const waiting = this.#waiting[Number.parseInt(token, 10)]
+    // The ack may come after its time-out, when the slot is another's.
+    if (waiting?.token !== token) return
+    this.#end(waiting)
     try {
       waiting.resolve(ackOf(message, waiting.message.subject))
     } catch (refused) {
@@ -100,20 +108,25 @@ export class Publisher {
     }
   }
 
-  #fail(token: string, error: unknown): void {
-    this.#end(token)?.reject(error)
+  #isWaiting(waiting: Waiting): boolean {
+    return this.#waiting[waiting.slot] === waiting
   }
 
-  #end(token: string): Waiting | undefined {
-    const waiting = this.#waiting.get(token)
-    if (waiting === undefined) return undefined
-    this.#waiting.delete(token)
-    clearTimeout(waiting.timer)
-    return waiting
+  #fail(waiting: Waiting, error: unknown): void {
+    if (!this.#isWaiting(waiting)) return
+    this.#end(waiting)
+    waiting.reject(error)
+  }
+
+  #end({ slot, timer }: Waiting): void {
+    this.#waiting[slot] = undefined
+    this.#freeSlots.push(slot)
+    clearTimeout(timer)
   }
 
   #close(): void {
-    for (const token of [...this.#waiting.keys()]) this.#fail(token, new errors.ClosedConnectionError())
+    for (const waiting of this.#waiting)
+      if (waiting !== undefined) this.#fail(waiting, new errors.ClosedConnectionError())
   }
 }
 

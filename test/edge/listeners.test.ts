@@ -92,7 +92,7 @@ function change(states: ChannelStates, song: string): Frame[] {
   const now = record('now', song)
   const next = record('next', `${song}+`)
   const value = `{"v":1,"event":1,"done":true,"prev":0,"now":${now},"next":${next},"send":["next","now"],"play":null,"warnings":[],"state":{}}`
-  return states.apply('a', Buffer.from(value))
+  return states.apply('a', Buffer.from(value), 1)
 }
 
 test("a channel's change reaches its listeners in slices, behind the channel's own sockets, in order", async () => {

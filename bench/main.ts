@@ -1,12 +1,12 @@
 // The benches: every scenario, or those named, each against a reference in the same minutes.
 //
-//   npm run bench                     all, and docs/performance.md from what they found
+//   npm run bench                     all (40 minutes), and docs/performance.md from what they found
 //   npm run bench -- fan-out polls    some; the page keeps what it had of the others
 //
 import { readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { writePage } from './harness/page.ts'
+import { machineLine, writePage } from './harness/page.ts'
 import type { Row } from './harness/rows.ts'
 import { type Results, scenarios } from './scenarios.ts'
 
@@ -20,6 +20,7 @@ if (unknown.length > 0) {
 // What it has started ends with it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 const results: Results = readResults()
+const machine = machineLine()
 for (const scenario of scenarios) {
   if (asked.length > 0 && !asked.includes(scenario.name)) continue
   console.log(`\n${scenario.title}`)
@@ -29,7 +30,7 @@ for (const scenario of scenarios) {
   try {
     await scenario.run(row => {
       rows.push(row)
-      results[scenario.name] = { at, loadBefore, rows }
+      results[scenario.name] = { at, loadBefore, machine, about: scenario.about, rows }
       writeFileSync(file, `${JSON.stringify(results, null, 1)}\n`)
       const verdict = row.holds === undefined ? '     ' : row.holds ? 'holds' : 'MISSED'
       console.log(

@@ -28,5 +28,15 @@ export const scenarios: readonly Scenario[] = [
   edges,
 ]
 
-/** By the scenario's name: when it ran, under which load of the machine (one minute's average), and what it found. */
-export type Results = Record<string, { at: string; loadBefore: number; rows: Row[] } | undefined>
+export type Result = {
+  at: string
+  /** One minute's average. */
+  loadBefore: number
+  machine: string
+  /** As the scenario was then. */
+  about: string
+  rows: Row[]
+}
+
+/** By the scenario's name. */
+export type Results = Record<string, Result | undefined>

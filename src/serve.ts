@@ -16,6 +16,12 @@ import { Interrupted, Stack } from './stack.ts'
 
 const allRoles = options.roles.default.split(',')
 
+/**
+ * A signal that follows another within this asks for the same thing: npm passes on what the terminal, or a service manager
+ * that signals the whole group, has sent here already. Nobody presses Ctrl-C twice so fast and means it.
+ */
+const sameRequestMs = 500
+
 /** Longer than every part takes on its own for its last work; past it the process ends anyway. */
 const shutdownLimitMs = 30_000
 
@@ -142,11 +148,15 @@ function endOnce(stack: Stack, log: Logger, { leave, drain }: Config): End {
 
 /** The first signal ends in order; a second one at once, and the embedded nats-server ends with the process. */
 function followSignals(end: End, log: Logger): void {
-  let asked = false
+  let askedMs: number | undefined
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (asked) process.exit(130)
-      asked = true
+      const nowMs = performance.now()
+      if (askedMs !== undefined) {
+        if (nowMs - askedMs >= sameRequestMs) process.exit(130)
+        return
+      }
+      askedMs = nowMs
       log.info({ signal }, 'shutting down; a second signal ends it at once')
       void end(0, 'shutdown')
     })

@@ -41,7 +41,9 @@ export const connects: Scenario = {
       ),
     )
     const cpu = (runs: Connected[]) => `${figure(medianOf(runs, run => (run.serverCpu / clients) * 1e6))} µs`
-    const own = `${figure(medianOf(a, run => (run.ownCpu / clients) * 1e6))} µs of the generator`
+    const share = (runs: Connected[]) =>
+      `${Math.round(medianOf(runs, run => run.ownCpu / run.seconds) * 100)} %`
+    const own = `the generator's share of its core ${share(a)}, with the bare server ${share(b)}`
     report(told('CPU per connection', cpu(a), `bare: ${cpu(b)}; ${own}`))
     await edge.stop()
     await bare.stop()

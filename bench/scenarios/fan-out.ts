@@ -58,7 +58,7 @@ export const fanOut: Scenario = {
   },
 }
 
-/** Both servers anew: where their sockets lie in memory is decided as they connect, and so is who of them does so first. */
+/** With both servers started anew: where their sockets lie in memory is decided as their clients connect. */
 async function comparePair(world: World, clients: number, isEdgeFirst: boolean): Promise<Compared<Phase>> {
   const value = newSong(0, 1, world.topology, 2)
   const edge = await startService('edge', world.nats.url)
@@ -66,9 +66,9 @@ async function comparePair(world: World, clients: number, isEdgeFirst: boolean):
   const connectEdge = () =>
     audience(edge, `/metadata/channel/${keyOf(0)}`, clients, natsMessage(0, value), world.address)
   const connectBare = () => audience(bare, '/t', clients, postMessage(value, '/t'))
-  const early = isEdgeFirst ? await connectEdge() : undefined
-  const theirs = await connectBare()
-  const ours = early ?? (await connectEdge())
+  let [ours, theirs] = isEdgeFirst ? [await connectEdge(), undefined] : [undefined, await connectBare()]
+  ours ??= await connectEdge()
+  theirs ??= await connectBare()
   const phases = await alternate(rounds, ours.measure, theirs.measure)
   ours.stop()
   theirs.stop()

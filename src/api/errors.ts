@@ -121,7 +121,7 @@ export const errorCatalogue = {
   loading: {
     status: 503,
     title: 'Still loading',
-    explanation: 'This edge has not read the current state yet.',
+    explanation: 'This edge has just started and has not read yet what this takes.',
   },
 } as const satisfies Record<string, CatalogueEntry>
 

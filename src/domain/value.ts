@@ -91,7 +91,8 @@ export type ShownRecord = { readonly bytes: Uint8Array; readonly stationkey: str
 
 /**
  * What an edge needs of a value's bytes; no more of them is kept than the two records. An edge that starts reads as many
- * values as there are channels, so each is looked at once, as bytes. Throws on an unknown version.
+ * values as there are channels, so nothing is decoded: the records are copied as the bytes they are. Throws on an unknown
+ * version.
  */
 export function readShown(bytes: Buffer): ShownValue {
   // Every byte is a character of it, and no part of a character beyond ASCII looks like one of those that are searched for.

@@ -1,11 +1,14 @@
 // Whether a key is known: asked of what is seen here of the log, and only for the rest of the registry there (rule 20).
 import { Problem } from '../api/errors.ts'
 import { isKey, isMetaid } from '../domain/keys.ts'
+import type { Channel, Station } from '../domain/registry.ts'
 import { LogUnavailable } from '../log/connection.ts'
-import type { Registry } from '../log/registry.ts'
+import type { Registry, RegistryEntry } from '../log/registry.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { ChannelStates } from './channel-state.ts'
 import type { Scope } from './route.ts'
+
+type Entries = { channel: RegistryEntry<Channel>; station: RegistryEntry<Station> }
 
 /** Look-ups in the log at once; past it, unknown keys get 503. */
 export const maxLookups = 256
@@ -34,7 +37,16 @@ export class Directory {
     }
     if (this.#isSeen(scope, key)) return callback()
     if (!isKey(key)) throw unknown(scope)
-    return this.#lookUp(scope, key).then(callback)
+    return this.#lookUp(scope, key).then(() => callback())
+  }
+
+  /**
+   * The channel or station of this key, looked up where it is not seen here. Rejects with a Problem as whenKnown does.
+   */
+  async find<S extends 'channel' | 'station'>(scope: S, key: string): Promise<Entries[S]> {
+    const seen = scope === 'channel' ? this.#registry.channel(key) : this.#registry.station(key)
+    if (seen === undefined && !isKey(key)) throw unknown(scope)
+    return (seen ?? (await this.#lookUp(scope, key))) as Entries[S]
   }
 
   /** While the registry is still being read, what is shown is known too: not all who come back at once may have to ask. */
@@ -44,7 +56,7 @@ export class Directory {
     return !registry.isWhole && this.#states[scope](key) !== undefined
   }
 
-  async #lookUp(scope: 'channel' | 'station', key: string): Promise<void> {
+  async #lookUp(scope: 'channel' | 'station', key: string): Promise<Entries['channel' | 'station']> {
     if (this.#lookups >= maxLookups) {
       this.#metrics.edgeRejected.inc({ limit: 'lookups' })
       throw new Problem('busy', undefined, { retryAfter: 1 })
@@ -54,6 +66,7 @@ export class Directory {
       const registry = this.#registry
       const found = await (scope === 'channel' ? registry.findChannel(key) : registry.findStation(key))
       if (found === undefined) throw unknown(scope)
+      return found
     } catch (error) {
       if (!(error instanceof LogUnavailable)) throw error
       throw new Problem('unavailable', `Whether this ${scope} exists cannot be found out now.`, {

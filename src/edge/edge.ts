@@ -57,6 +57,9 @@ export type EdgeOptions = {
   commentMs?: number
 }
 
+/** After this a registry that is not read is worth a line in the log. */
+const registryLateMs = 10_000
+
 /** How often a batch of sockets is closed while draining. */
 const drainStepMs = 50
 
@@ -123,7 +126,20 @@ export class Edge implements Service {
     })
     this.#loaded = true
     if (bindWhenLoaded) await bind()
-    if (!registry.isWhole) void registry.start().then(() => this.#forgetRemoved())
+    if (!registry.isWhole) void this.#readRegistry()
+  }
+
+  /** Behind what is shown. Meanwhile the histories of stations are 503, which an operator should not have to guess. */
+  async #readRegistry(): Promise<void> {
+    const { registry, log } = this.#options
+    const late = setTimeout(() => {
+      log.warn(
+        'edge: the registry is not read yet; the histories of stations are answered with 503 until then',
+      )
+    }, registryLateMs).unref()
+    await registry.start()
+    clearTimeout(late)
+    this.#forgetRemoved()
   }
 
   /** The log away is no reason: the edge goes on serving what it knows. */

@@ -22,6 +22,7 @@ import { defaultReadLimits, ReadBudget, type ReadLimits, TooManyReads } from '..
 import type { Registry } from '../log/registry.ts'
 import type { Topology } from '../log/topology.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { Directory } from './directory.ts'
 import type { Exchange } from './exchange.ts'
 import { type Header, preflight, represent } from './headers.ts'
 import { refuseBody, requireLoaded, type Serving } from './poll.ts'
@@ -81,9 +82,8 @@ export class EdgeHistory {
     refuseBody(exchange)
     if (method === 'options') return exchange.reply(preflight)
     requireLoaded(serving)
-    await serving.directory.whenKnown(route.scope, route.key, () => undefined)
     const parameters = new URLSearchParams(query)
-    const { channels, zone } = await this.#visible(route)
+    const { channels, zone } = await this.#visible(route, serving.directory)
     const { filter, ...place } = readHistoryQuery(parameters, {
       nowMs: Date.now(),
       zone,
@@ -104,40 +104,45 @@ export class EdgeHistory {
   }
 
   /** The channels whose history players may see; of those of a station, the ones that are not off. */
-  async #visible({ scope, key }: HistoryRoute): Promise<{ channels: HistoryChannel[]; zone: string }> {
+  async #visible(
+    { scope, key }: HistoryRoute,
+    directory: Directory,
+  ): Promise<{ channels: HistoryChannel[]; zone: string }> {
     if (scope === 'station') {
       // Which channels a station has, only the whole registry tells.
       if (!this.#registry.isWhole) throw new Problem('loading', undefined, { retryAfter: 1 })
-      const zone = this.#registry.station(key)?.value.timezone ?? 'UTC'
+      const station = await directory.find('station', key)
+      const zone = station.value.timezone ?? 'UTC'
       const channels = this.#registry.channels(key).filter(({ history }) => history !== 'off')
       return { channels: channels.map(historyChannel), zone }
     }
-    const channel = (await logged(this.#registry.findChannel(key)))?.value
-    if (channel === undefined) throw new Problem('unknown-channel')
+    const { value: channel } = await directory.find('channel', key)
     if (channel.history === 'off')
       throw new Problem('not-found', 'The history of this channel is not public.')
-    const station = (await logged(this.#registry.findStation(channel.station)))?.value
-    return { channels: [historyChannel(channel)], zone: station ? zoneOf(channel, station) : 'UTC' }
+    return { channels: [historyChannel(channel)], zone: await this.#zoneOf(channel, directory) }
+  }
+
+  /** A channel may name a station that is not there. */
+  async #zoneOf(channel: Channel, directory: Directory): Promise<string> {
+    if (channel.timezone !== null) return channel.timezone
+    try {
+      return zoneOf(channel, (await directory.find('station', channel.station)).value)
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'unknown-station') return 'UTC'
+      throw error
+    }
   }
 
   async #page(request: HistoryRequest): Promise<HistoryPage> {
     try {
-      return await logged(this.#history.page(request))
+      return await this.#history.page(request)
     } catch (error) {
+      if (error instanceof LogUnavailable)
+        throw new Problem('unavailable', 'The history cannot be read now.', { retryAfter: 1 })
       if (!(error instanceof TooManyReads)) throw error
       this.#metrics.edgeRejected.inc({ limit: 'history' })
       throw new Problem('too-many-reads', undefined, { retryAfter: 1 })
     }
-  }
-}
-
-/** What is read of the log. Rejects with 503 where the log does not answer. */
-async function logged<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading
-  } catch (error) {
-    if (!(error instanceof LogUnavailable)) throw error
-    throw new Problem('unavailable', 'The history cannot be read now.', { retryAfter: 1 })
   }
 }
 

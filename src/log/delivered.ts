@@ -4,7 +4,7 @@ import type { JsMsg } from '@nats-io/jetstream'
 export type Delivered = {
   /** Sequence in the stream. */
   sequence: number
-  /** How manieth message of the consumer this is, the first being 1. */
+  /** The number of the message among those of its consumer, the first being 1. */
   delivery: number
   /** When it was stored, unix milliseconds. */
   storedMs: number

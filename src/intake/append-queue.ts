@@ -22,6 +22,8 @@ const defaultMaxInFlight = 64
 const defaultMaxWaiting = 4_096
 /** What is not known here may be new, or a flood of wrong tokens: that must not take the places of those who push. */
 export const defaultMaxDoubtful = 256
+/** Empty lanes that are kept beside twice as many as are in use. */
+export const spareLanes = 1_024
 /** An append that could hardly be acknowledged in what is left is not begun: its sender will hear that it failed. */
 const minAppendMs = 250
 
@@ -37,11 +39,12 @@ export type Place = {
   leave(): void
 }
 
-type Waiting = { lane: Waiting[]; channelkey: string; grant?: () => void; granted: boolean; left: boolean }
+type Waiting = { lane: Waiting[]; grant?: () => void; granted: boolean; left: boolean }
 
 export class AppendQueue {
   readonly #options: Required<QueueOptions>
-  readonly #lanes = new Map<string, Waiting[]>()
+  /** By channelkey. An empty one stays for the next push of its channel, until there are too many. */
+  #lanes = new Map<string, Waiting[]>()
   /** First in their lane and ready to append; they wait for one of the appends in flight to end. */
   readonly #ready: Waiting[] = []
   #inFlight = 0
@@ -58,6 +61,11 @@ export class AppendQueue {
     }
   }
 
+  /** Channels of which a line is kept. */
+  get lanes(): number {
+    return this.#lanes.size
+  }
+
   /**
    * Takes the next place in the channel's line. `isKnown`: channel and token are right by what is known here. Throws
    * `busy` at once when too many hold one.
@@ -69,7 +77,7 @@ export class AppendQueue {
     metrics.intakeWaiting.set(++this.#held)
     const lane = this.#lanes.get(channelkey) ?? []
     this.#lanes.set(channelkey, lane)
-    const waiting: Waiting = { lane, channelkey, granted: false, left: false }
+    const waiting: Waiting = { lane, granted: false, left: false }
     lane.push(waiting)
     const deadline = new Deadline(deadlineMs)
     return {
@@ -129,11 +137,17 @@ export class AppendQueue {
   #leave(waiting: Waiting): void {
     waiting.left = true
     waiting.lane.splice(waiting.lane.indexOf(waiting), 1)
-    if (waiting.lane.length === 0) this.#lanes.delete(waiting.channelkey)
     if (waiting.granted) this.#inFlight--
     this.#options.metrics.intakeWaiting.set(--this.#held)
+    this.#sweep()
     this.#advance(waiting.lane)
     this.#start()
+  }
+
+  /** All the empty ones at once, into a new map: one that is emptied key by key keeps what stood in it alive (ADR 0009). */
+  #sweep(): void {
+    if (this.#lanes.size <= 2 * this.#held + spareLanes) return
+    this.#lanes = new Map([...this.#lanes].filter(([, lane]) => lane.length > 0))
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AppendQueue, type Place } from '../../src/intake/append-queue.ts'
+import { AppendQueue, type Place, spareLanes } from '../../src/intake/append-queue.ts'
 import { LogUnavailable } from '../../src/log/connection.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 
@@ -47,6 +47,22 @@ test('one that leaves without a turn holds up nobody', async () => {
   await settle()
   assert.deepEqual(log, ['third'])
   third.leave()
+})
+
+test('empty lines are kept up to a limit; past it they go, and those in use stay', async () => {
+  const queue = new AppendQueue({ metrics })
+  const log: string[] = []
+  const [first, second] = [queue.enter('busy'), queue.enter('busy')]
+  // With two places held, four lines more.
+  for (let i = 1; i < spareLanes + 4; i++) queue.enter(`channel${i}`).leave()
+  assert.equal(queue.lanes, spareLanes + 4)
+  queue.enter('one more').leave()
+  assert.equal(queue.lanes, 1)
+  ask(second, 'second', log)
+  ask(queue.enter('busy'), 'third', log)
+  first.leave()
+  await settle()
+  assert.deepEqual(log, ['second'])
 })
 
 test('channels do not wait for each other, up to the limit of appends in flight', async () => {

@@ -3,7 +3,7 @@ import { DeliverPolicy, PubHeaders } from '@nats-io/jetstream'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { eventOfValue } from '../domain/value.ts'
 import { asLogError, failureOf, type LogConnection, LogUnavailable } from './connection.ts'
-import { firstSince, type LastLimit, readBatch, readLast, type Stored } from './direct.ts'
+import { firstSince, type LastLimit, leaderHas, readBatch, readLast, type Stored } from './direct.ts'
 import { isMarker } from './follow.ts'
 import { streams } from './topology.ts'
 
@@ -105,6 +105,9 @@ export class ChannelBucket {
         if (read === before) throw new LogUnavailable('the bucket channel is not read any further')
       }
       await consumer.delete()
+      // The consumer may lie on a replica that is behind. The bucket's last value is the last of its key, so it was to come.
+      if (read < last && (await this.#isThere(last)))
+        throw new LogUnavailable('a replica of channel is behind')
       return Math.max(last, read)
     } catch (error) {
       throw asLogError(error)
@@ -149,6 +152,11 @@ export class ChannelBucket {
   async #readOne(channelkey: string, from: { seq: number }): Promise<ChannelValue[]> {
     const request = { ...from, batch: 1, next_by_subj: subjectPrefix + channelkey }
     return (await readBatch(this.#connection, streams.channel, request)).map(channelValueOf)
+  }
+
+  /** Whether the leader holds this value: it may have been removed, by retention or by hand. */
+  async #isThere(sequence: number): Promise<boolean> {
+    return (await leaderHas(this.#connection, streams.channel, { seq: sequence })) === sequence
   }
 
   /** Retention may have emptied the bucket: its last sequence still counts. */

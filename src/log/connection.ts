@@ -217,6 +217,8 @@ const code = {
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof errors.TimeoutError || error instanceof errors.NoRespondersError) return 'no answer'
+  // That of the inbox: what was sent may be stored all the same.
+  if (error instanceof errors.PermissionViolationError) return 'no answer'
   if (error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError) {
     return 'closed'
   }

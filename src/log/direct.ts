@@ -1,6 +1,6 @@
 // Direct reads of a stream by sequence or key: no consumer, answered by any replica.
 import { createInbox, type Msg, type MsgHdrs } from '@nats-io/transport-node'
-import { type LogConnection, LogUnavailable } from './connection.ts'
+import { failureOf, type LogConnection, LogUnavailable } from './connection.ts'
 
 /** A message as it is stored. */
 export type Stored = {
@@ -55,6 +55,23 @@ export async function firstSince(
 ): Promise<Stored | undefined> {
   const [first] = await ask(connection, stream, { start_time: new Date(timeMs).toISOString(), batch: 1 })
   return first
+}
+
+/**
+ * The sequence of a message as the stream's leader has it, which no replica's being behind can hide: that of `seq`, or with a
+ * subject the first one from there on; undefined where there is none. Throws what the client throws.
+ */
+export async function leaderHas(
+  { jsm }: LogConnection,
+  stream: string,
+  query: { seq: number; next_by_subj?: string },
+): Promise<number | undefined> {
+  try {
+    return (await jsm.streams.getMessage(stream, query))?.seq
+  } catch (error) {
+    if (failureOf(error) === 'not found') return undefined
+    throw error
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { headers } from '@nats-io/transport-node'
 import type { LoggedEvent, NowNextEvent } from '../domain/event.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { asLogError, failureOf, type LogConnection, LogUnavailable, messageOf } from './connection.ts'
-import { readBatch, type Stored } from './direct.ts'
+import { leaderHas, readBatch, type Stored } from './direct.ts'
 import { streams } from './topology.ts'
 
 export type Appended = { sequence: number; duplicate: boolean }
@@ -26,6 +26,9 @@ const silenceMs = 8_000
 const awayDeadlineMs = 1_000
 const readBatchEvents = 256
 const readBatchBytes = 1024 * 1024
+/** A replica that is behind is asked again this often, so long apart. */
+const maxReadsInVain = 40
+const behindMs = 50
 /** Only an import sets it: the event's time in unix milliseconds, never decreasing. */
 export const timeHeader = 'Nownext-Time'
 /** Which event of which import this is; also on the mark at an import's end. */
@@ -176,12 +179,33 @@ export class EventLog {
       messages.catch(() => undefined)
       return messages
     }
-    for (let reading = read(Math.max(1, from)); reading !== undefined; ) {
+    let next = Math.max(1, from)
+    let inVain = 0
+    for (let reading = read(next); reading !== undefined; ) {
       const messages = await reading
       const last = messages.at(-1)
-      if (last === undefined) return
-      reading = read(last.sequence + 1)
+      if (last === undefined) {
+        if (!(await this.#isThere(next, to, only))) return
+        if (++inVain > maxReadsInVain) throw new LogUnavailable('a replica of EVENTS is behind')
+        await wait(behindMs)
+        reading = read(next)
+        continue
+      }
+      inVain = 0
+      next = last.sequence + 1
+      reading = read(next)
       yield messages.filter(({ sequence }) => sequence <= to).map(rawOf)
+    }
+  }
+
+  /** Whether the leader holds an event of this span: the replica that answered with none may be behind. */
+  async #isThere(from: number, to: number, only: { next_by_subj?: string }): Promise<boolean> {
+    try {
+      const query = { next_by_subj: 'event.>', ...only, seq: from }
+      const first = await leaderHas(this.#connection, streams.events, query)
+      return first !== undefined && first <= to
+    } catch (error) {
+      throw asLogError(error)
     }
   }
 

@@ -3,7 +3,14 @@
 // whole service, and writes to the socket. Here all acks come to one inbox, and what is published in one turn of the
 // loop leaves together (ADR 0004).
 import { type ApiError, JetStreamApiError } from '@nats-io/jetstream'
-import { createInbox, errors, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node'
+import {
+  createInbox,
+  errors,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+  type Subscription,
+} from '@nats-io/transport-node'
 
 /** Where JetStream has stored a message. */
 export type Ack = {
@@ -44,19 +51,19 @@ export class Publisher {
   readonly #freeSlots: number[] = []
   #outgoing: Waiting[] = []
   #count = 0
-  #subscribed = false
+  #subscription: Subscription | undefined
 
   constructor(nc: NatsConnection) {
     this.#nc = nc
     this.#inbox = `${createInbox()}.`
     // The client ends its own requests by itself when it is closed.
-    void nc.closed().then(() => this.#close())
+    void nc.closed().then(() => this.#failAll(new errors.ClosedConnectionError()))
   }
 
   /**
    * Publishes and resolves to the ack; messages leave in the order of the calls, at the end of this turn of the loop.
    * Throws what the client's own publish does (failureOf tells them apart): a JetStreamApiError, TimeoutError,
-   * NoRespondersError, ClosedConnectionError, or InvalidArgumentError where the message is too large for the server.
+   * NoRespondersError, PermissionViolationError, ClosedConnectionError, or InvalidArgumentError where the message is too large for the server.
    */
   publish(message: Message): Promise<Ack> {
     if (this.#nc.isClosed()) return Promise.reject(new errors.ClosedConnectionError())
@@ -74,9 +81,11 @@ export class Publisher {
   }
 
   #subscribe(): void {
-    if (this.#subscribed) return
-    this.#subscribed = true
-    this.#nc.subscribe(`${this.#inbox}*`, { callback: (error, message) => this.#take(error, message) })
+    // A server whose permissions are changed may have ended it.
+    if (this.#subscription?.isClosed() === false) return
+    this.#subscription = this.#nc.subscribe(`${this.#inbox}*`, {
+      callback: (error, message) => this.#take(error, message),
+    })
   }
 
   #send(): void {
@@ -95,7 +104,10 @@ export class Publisher {
   }
 
   #take(error: Error | null, message: Msg): void {
-    if (error !== null) return
+    if (error !== null) {
+      this.#failAll(error)
+      return
+    }
     const token = message.subject.slice(this.#inbox.length)
     const waiting = this.#waiting[Number.parseInt(token, 10)]
     // The ack may come after its time-out, when the slot is another's.
@@ -124,9 +136,8 @@ export class Publisher {
     clearTimeout(timer)
   }
 
-  #close(): void {
-    for (const waiting of this.#waiting)
-      if (waiting !== undefined) this.#fail(waiting, new errors.ClosedConnectionError())
+  #failAll(error: Error): void {
+    for (const waiting of this.#waiting) if (waiting !== undefined) this.#fail(waiting, error)
   }
 }
 

@@ -24,6 +24,8 @@ export type TestNats = {
   resume(): void
   /** On the same port and store, after an orderly stop if it still runs. */
   restart(): Promise<void>
+  /** Makes this what its configuration says beside the store, and lets it read that again. */
+  reconfigure(more: string): void
 }
 
 export type TestNatsOptions = {
@@ -31,6 +33,8 @@ export type TestNatsOptions = {
   dir?: string
   /** Whether each write reaches the disk before its ack, as in the embedded server; default false: faster. */
   syncAlways?: boolean
+  /** More lines of its configuration. */
+  more?: string
 }
 
 const stopGraceMs = 10_000
@@ -43,7 +47,9 @@ export async function startNats(options: TestNatsOptions = {}): Promise<TestNats
   mkdirSync(dir, { recursive: true })
   const configFile = join(dir, 'test-nats.conf')
   const sync = options.syncAlways === true ? 'sync_interval: always' : ''
-  writeFileSync(configFile, `jetstream { store_dir: ${JSON.stringify(dir)}, ${sync} }\n`)
+  const configure = (more = '') =>
+    writeFileSync(configFile, `jetstream { store_dir: ${JSON.stringify(dir)}, ${sync} }\n${more}\n`)
+  configure(options.more)
 
   const run = async (port: number): Promise<{ nats: NatsProcess; guard: ChildProcess; port: number }> => {
     const nats = launchNats({
@@ -95,6 +101,10 @@ export async function startNats(options: TestNatsOptions = {}): Promise<TestNats
       if (running) await end('SIGTERM')
       current = await run(current.port)
       running = true
+    },
+    reconfigure(more) {
+      configure(more)
+      current.nats.signal('SIGHUP')
     },
   }
 }

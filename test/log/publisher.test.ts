@@ -4,7 +4,7 @@ import { headers } from '@nats-io/transport-node'
 import { connectLog, failureOf } from '../../src/log/connection.ts'
 import type { Ack, Message } from '../../src/log/publisher.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { openLog, type TestLog, testLogger } from '../helpers/log.ts'
+import { openLog, type TestLog, testLogger, until } from '../helpers/log.ts'
 import { startNats, type TestNats } from '../helpers/nats.ts'
 
 let nats: TestNats
@@ -89,6 +89,23 @@ test('acks come again after a reconnect', async () => {
     failure = await failureOfPublish(messageOf('after', {}, { timeoutMs: 200 }))
     assert.ok(failure === 'stored' || failure === 'no answer', failure)
   }
+})
+
+test('a server that takes the inbox away and gives it back: refused at once, then acknowledged again', async context => {
+  const users = (more: string) => `authorization { users: [ { user: n, password: p${more} } ] }`
+  const strict = await startNats({ more: users('') })
+  context.after(() => strict.stop())
+  const address = { url: strict.url, user: 'n', password: 'p' }
+  const { publisher, close, jsm } = await connectLog(address, 'test', testLogger, createMetrics())
+  context.after(close)
+  await jsm.streams.add({ name: 'EVENTS', subjects: ['event.>'] })
+  const attempt = () =>
+    publisher.publish(messageOf('x', {}, { timeoutMs: 1_000 })).then(() => 'stored', failureOf)
+  assert.equal(await attempt(), 'stored')
+  strict.reconfigure(users(', permissions: { publish: ">", subscribe: { deny: ["_INBOX.>"] } }'))
+  await until('it is denied', async () => (await attempt()) === 'no answer')
+  strict.reconfigure(users(''))
+  await until('it is allowed', async () => (await attempt()) === 'stored')
 })
 
 test('a closed connection ends what waits and refuses what comes', async () => {

@@ -34,11 +34,14 @@ export type Client = {
   /** `topic.published` when the client was last known to have read everything. */
   readUpTo: number
   closedFor: CloseReason | null
+  /** Where a socket stands among those of its topic. */
+  place: number
 }
 
 export type Topic = Wanted & {
   readonly name: string
-  readonly sockets: Set<Socket>
+  /** In no order. No Set: thousands may come and go at once (ADR 0009). */
+  readonly sockets: Socket[]
   /** Its streams, those that still get their snapshot too. */
   readonly streams: Set<Stream>
   /** Those of its streams that get what is published. */
@@ -93,12 +96,12 @@ export class Audience {
   /** A client that is counted in right after this, with `join` or `joinStream`. */
   newClient(wanted: Wanted, comeback: Comeback | null): Client {
     const topic = this.#topicOf(wanted)
-    return { comeback, topic, catchUp: null, readUpTo: topic.published, closedFor: null }
+    return { comeback, topic, catchUp: null, readUpTo: topic.published, closedFor: null, place: 0 }
   }
 
   /** Counts the socket in; it still has to subscribe. */
   join(ws: Socket, topic: Topic): void {
-    topic.sockets.add(ws)
+    ws.getUserData().client.place = topic.sockets.push(ws) - 1
     this.#sockets++
     this.#metrics.edgeSockets.inc()
   }
@@ -106,7 +109,7 @@ export class Audience {
   /** The socket is closed. */
   leave(ws: Socket, client: Client): void {
     if (client.topic === null) return
-    client.topic.sockets.delete(ws)
+    remove(client.topic.sockets, ws, client.place)
     this.#forget(client, client.topic)
     this.#sockets--
     this.#metrics.edgeSockets.dec()
@@ -139,7 +142,7 @@ export class Audience {
       key,
       selection,
       name,
-      sockets: new Set(),
+      sockets: [],
       streams: new Set(),
       liveStreams: new Set(),
       catchingUp: new Set(),
@@ -153,14 +156,16 @@ export class Audience {
     if (client.catchUp !== null) topic.catchingUp.delete(client.catchUp)
     client.topic = null
     client.catchUp = null
-    if (topic.sockets.size + topic.streams.size === 0) this.#topics.delete(topic.name)
+    if (topic.sockets.length + topic.streams.size === 0) this.#topics.delete(topic.name)
   }
 
   /** Closes the sockets of a channel that was deleted. */
   closeChannel(channelkey: string): void {
     for (const selection of ['all', 'now', 'next'] as const) {
       const topic = this.#topics.get(topicName('channel', channelkey, selection))
-      for (const ws of topic?.sockets ?? []) endSocket(ws, closeCodes.deleted, 'channel deleted', 'deleted')
+      // A copy: each that is closed leaves.
+      for (const ws of [...(topic?.sockets ?? [])])
+        endSocket(ws, closeCodes.deleted, 'channel deleted', 'deleted')
       for (const stream of topic?.streams ?? []) stream.end('deleted')
     }
   }
@@ -182,8 +187,16 @@ export class Audience {
     this.#app.publish(name, bytes, false)
     for (const catchUp of topic.catchingUp) catchUp.addLive(bytes)
     for (const stream of topic.liveStreams) stream.deliver(bytes)
-    this.#metrics.edgeDeliveries.inc(topic.sockets.size + topic.streams.size)
+    this.#metrics.edgeDeliveries.inc(topic.sockets.length + topic.streams.size)
   }
+}
+
+/** The last one takes its place. */
+function remove(sockets: Socket[], ws: Socket, place: number): void {
+  const last = sockets.pop()
+  if (last === undefined || last === ws) return
+  sockets[place] = last
+  last.getUserData().client.place = place
 }
 
 /** Ends an open socket with a close frame; without effect on one that is closed. */

@@ -49,11 +49,15 @@ export class Directory {
     return (seen ?? (await this.#lookUp(scope, key))) as Entries[S]
   }
 
-  /** While the registry is still being read, what is shown is known too: not all who come back at once may have to ask. */
+  /**
+   * A channel that is shown is known: where it is removed, its state goes too. A station may be gone that a record still
+   * names; it counts as known only while the registry is being read, for not all who come back at once may have to ask.
+   */
   #isSeen(scope: 'channel' | 'station', key: string): boolean {
+    const states = this.#states
     const registry = this.#registry
-    if ((scope === 'channel' ? registry.channel(key) : registry.station(key)) !== undefined) return true
-    return !registry.isWhole && this.#states[scope](key) !== undefined
+    if (scope === 'channel') return states.channel(key) !== undefined || registry.channel(key) !== undefined
+    return registry.station(key) !== undefined || (!registry.isWhole && states.station(key) !== undefined)
   }
 
   async #lookUp(scope: 'channel' | 'station', key: string): Promise<Entries['channel' | 'station']> {

@@ -224,13 +224,12 @@ export class Edge implements Service {
       upgrade: (res, req, socketContext) =>
         Exchange.run(res, req, observers, exchange => upgrade(exchange, socketContext, context)),
     })
-    app.any('/*', (res, req) =>
-      Exchange.run(res, req, observers, exchange => {
-        const route = pollRoute(exchange.path)
-        if (route !== undefined) return poll(exchange, route, serving)
-        return this.#history.serve(exchange, serving) ?? serveStream(exchange, context) ?? nowhere(exchange)
-      }),
-    )
+    const serve = (exchange: Exchange) => {
+      const route = pollRoute(exchange.path)
+      if (route !== undefined) return poll(exchange, route, serving)
+      return this.#history.serve(exchange, serving) ?? serveStream(exchange, context) ?? nowhere(exchange)
+    }
+    app.any('/*', (res, req) => Exchange.run(res, req, observers, serve))
     this.#audience = audience
     this.#comments = comments
     this.#feed = feed

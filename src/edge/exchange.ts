@@ -143,16 +143,24 @@ function readHeaders(req: UwsRequest): RequestHeaders {
     websocketExtensions: '',
     lastEventId: '',
     hasBody: false,
+    contentLengths: 0,
   }
-  let lengths = 0
-  req.forEach((name, value) => {
-    if (name === 'if-none-match') headers.ifNoneMatch += headers.ifNoneMatch === '' ? value : `, ${value}`
-    else if (name === 'sec-websocket-key') headers.websocketKey = value
-    else if (name === 'sec-websocket-protocol') headers.websocketProtocol = value
-    else if (name === 'sec-websocket-extensions') headers.websocketExtensions = value
-    else if (name === 'last-event-id') headers.lastEventId = value
-    else if (name === 'transfer-encoding') headers.hasBody = true
-    else if (name === 'content-length' && (++lengths > 1 || value !== '0')) headers.hasBody = true
-  })
+  reading = headers
+  req.forEach(readHeader)
   return headers
+}
+
+/** Of the request whose headers are being read, which is over before another's are. */
+let reading: RequestHeaders & { contentLengths: number }
+
+function readHeader(name: string, value: string): void {
+  const headers = reading
+  if (name === 'if-none-match') headers.ifNoneMatch += headers.ifNoneMatch === '' ? value : `, ${value}`
+  else if (name === 'sec-websocket-key') headers.websocketKey = value
+  else if (name === 'sec-websocket-protocol') headers.websocketProtocol = value
+  else if (name === 'sec-websocket-extensions') headers.websocketExtensions = value
+  else if (name === 'last-event-id') headers.lastEventId = value
+  else if (name === 'transfer-encoding') headers.hasBody = true
+  else if (name === 'content-length' && (++headers.contentLengths > 1 || value !== '0'))
+    headers.hasBody = true
 }

@@ -1,6 +1,7 @@
 // The strict check of a projector's work: what was shown must be the pure fold of what was said, value by value.
 // It reads both streams with the plain client and shares with the projector only the reducer and the encodings.
 import assert from 'node:assert/strict'
+import { setTimeout as wait } from 'node:timers/promises'
 import { DeliverPolicy, type JsMsg, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { reduce } from '../../src/domain/now-next.ts'
@@ -124,9 +125,24 @@ export async function readStream(url: string, stream: string): Promise<JsMsg[]> 
   }
 }
 
-/** All messages from a sequence on, in order. */
+/** How long a server may be away while a stream is read. */
+const patienceMs = 30_000
+
+/** All messages from a sequence on, in order; over servers that die, for whoever judges what that did. */
 export async function readAll(nc: NatsConnection, stream: string, from = 1): Promise<JsMsg[]> {
   const messages: JsMsg[] = []
+  for (const endMs = performance.now() + patienceMs; ; ) {
+    try {
+      await readOn(nc, stream, (messages.at(-1)?.seq ?? from - 1) + 1, messages)
+      return messages
+    } catch (error) {
+      if (performance.now() > endMs) throw error
+      await wait(200)
+    }
+  }
+}
+
+async function readOn(nc: NatsConnection, stream: string, from: number, into: JsMsg[]): Promise<void> {
   const consumer = await jetstream(nc).consumers.get(stream, {
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: from,
@@ -137,9 +153,8 @@ export async function readAll(nc: NatsConnection, stream: string, from = 1): Pro
       max_messages: Math.min(pending, 500),
       expires: 5_000,
     })) {
-      messages.push(message)
+      into.push(message)
       pending = message.info.pending
     }
   }
-  return messages
 }

@@ -2,7 +2,7 @@
 import type { Tracktype } from '../domain/event.ts'
 import { readShown, type ShownRecord } from '../domain/value.ts'
 import type { Representation } from './headers.ts'
-import type { Selection } from './route.ts'
+import type { Scope, Selection } from './route.ts'
 
 /** What a poll of a channel or station asks for: JSON, or the text of one record. */
 export type AskedFor = Selection | 'text of now' | 'text of next'
@@ -38,7 +38,7 @@ export type ShownStation = {
 export type Frame = ShownRecord & { readonly channelkey: string; readonly type: Tracktype }
 
 /** The channels of a station in ascending position. */
-export function channelsOf({ channels }: ShownStation): ShownChannel[] {
+function channelsOf({ channels }: ShownStation): ShownChannel[] {
   return [...channels.values()].sort((a, b) => a.sequence - b.sequence)
 }
 
@@ -127,6 +127,23 @@ export class ChannelStates {
       stationkey: this.#stations.get(stationkey)?.stationkey ?? Buffer.from(stationkey).toString(),
     }
   }
+}
+
+/** The current state of a channel or station: `next` before `now`, for some clients take every message for the current track. */
+export function snapshot(
+  { scope, key, selection }: { scope: Scope; key: string; selection: Selection },
+  states: ChannelStates,
+): Uint8Array[] {
+  const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
+  if (scope === 'channel') {
+    const channel = states.channel(key)
+    return channel === undefined ? [] : wanted(channel).map(record => record.bytes)
+  }
+  const station = states.station(key)
+  return (station === undefined ? [] : channelsOf(station))
+    .flatMap(wanted)
+    .filter(record => record.stationkey === key)
+    .map(record => record.bytes)
 }
 
 /** Usually one. */

@@ -1,7 +1,7 @@
 // What a new socket or stream is sent first, and how it goes live from there (rules 24 to 26).
-import type { Client, Wanted } from './audience.ts'
+import type { Client } from './audience.ts'
 import { CatchUp, type Outlet } from './catch-up.ts'
-import { type ChannelStates, channelsOf, recordsOf, type ShownChannel } from './channel-state.ts'
+import { type ChannelStates, snapshot } from './channel-state.ts'
 import type { ListenerFeed } from './listener-feed.ts'
 import { gapMessage, type Replay, type Resumes } from './resume.ts'
 import type { Selection } from './route.ts'
@@ -82,20 +82,6 @@ function catchUp(
   // Only now, for nearly all take everything at once.
   client.catchUp = catchUp
   topic.catchingUp.add(catchUp)
-}
-
-/** The current state of a channel or station: `next` before `now`, for some clients take every message for the current track. */
-export function snapshot({ scope, key, selection }: Wanted, states: ChannelStates): Uint8Array[] {
-  const wanted = (channel: ShownChannel) => recordsOf(channel, selection).reverse()
-  if (scope === 'channel') {
-    const channel = states.channel(key)
-    return channel === undefined ? [] : wanted(channel).map(record => record.bytes)
-  }
-  const station = states.station(key)
-  return (station === undefined ? [] : channelsOf(station))
-    .flatMap(wanted)
-    .filter(record => record.stationkey === key)
-    .map(record => record.bytes)
 }
 
 function isWanted(selection: Selection): (record: { type: 'now' | 'next' }) => boolean {

@@ -1,12 +1,6 @@
 // Who is subscribed to which of the old paths, and what they are sent. The state behind it is an edge's: what is
 // shown, whether a key is known, and the live records of single listeners.
-import {
-  type ChannelStates,
-  channelsOf,
-  type Frame,
-  recordsOf,
-  type ShownChannel,
-} from '../edge/channel-state.ts'
+import { type ChannelStates, type Frame, snapshot } from '../edge/channel-state.ts'
 import type { Directory } from '../edge/directory.ts'
 import type { ListenerFeed } from '../edge/listener-feed.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -101,14 +95,7 @@ export class Subscriptions {
   #snapshot(scope: Target['scope'], key: string): Uint8Array[] {
     const { states, feed } = this.#options
     if (scope === 'listener') return feed.snapshot(key, 'all')
-    const wanted = (channel: ShownChannel) => recordsOf(channel, 'all').reverse()
-    const channel = states.channel(key)
-    if (scope === 'channel') return channel === undefined ? [] : wanted(channel).map(({ bytes }) => bytes)
-    const station = states.station(key)
-    return (station === undefined ? [] : channelsOf(station))
-      .flatMap(wanted)
-      .filter(({ stationkey }) => stationkey === key)
-      .map(({ bytes }) => bytes)
+    return snapshot({ scope, key, selection: 'all' }, states)
   }
 
   #count(difference: number): void {
